@@ -11,6 +11,9 @@ pub enum ExportError {
     /// The run doesn't exist.
     #[error("there is no run {0}")]
     NotFound(RunId),
+    /// The run doesn't have the benchmark of the order.
+    #[error("Benchmark not found in run")]
+    NoSuchBenchmark,
     /// The run is not over, or was canceled.
     #[error("Run must be completed before export")]
     NotCompleted,

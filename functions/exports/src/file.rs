@@ -1,4 +1,4 @@
-//! An export as a file: a table, lines of JSON, or a signed archive, in the order of the plan.
+//! An export as a file: a table, lines of JSON, a protocol in Markdown, or a signed archive, in the order of the plan.
 
 pub(crate) mod build;
 mod cells;
@@ -7,7 +7,9 @@ pub(crate) mod format;
 mod item;
 mod lines;
 mod manifest;
+mod markdown;
 mod ordered;
+mod protocol;
 mod results;
 mod samples;
 mod table;

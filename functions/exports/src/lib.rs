@@ -1,5 +1,5 @@
-//! Exports of runs that are over: a table (CSV), lines of JSON, and a signed archive (ZIP), their verification, and the
-//! public keys.
+//! Exports of runs that are over: a table (CSV), lines of JSON, a protocol (Markdown), and a signed archive (ZIP), their
+//! verification, and the public keys.
 //!
 //! [`Exports::build`] makes an export once per version of a run and stores it; [`router`] serves it. Only
 //! this crate has the signing key.
@@ -21,7 +21,7 @@ pub use context::{
 };
 pub use error::ExportError;
 pub use file::build::BuiltExport;
-pub use file::format::ExportFormat;
+pub use file::format::{ExportFormat, ExportOrder};
 pub use routes::uploads::{UploadView, VERIFY_BYTES_MAX};
 pub use routes::views::{KeyView, KeysView, PublicKeyView, VerificationView};
 pub use routes::{openapi, router};

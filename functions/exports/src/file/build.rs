@@ -18,10 +18,11 @@ use crate::file::facts::{BenchmarkFacts, RunFacts};
 use crate::file::item::ItemRow;
 use crate::file::lines::LinesWriter;
 use crate::file::manifest;
+use crate::file::protocol::ProtocolWriter;
 use crate::file::results::ResultsWriter;
 use crate::file::samples::{PAGE_SAMPLES, Slot, body, page};
 use crate::file::table::TableWriter;
-use crate::{ExportError, ExportFormat};
+use crate::{ExportError, ExportFormat, ExportOrder};
 
 /// Maximum number of concurrent body fetches: at 30 ms each, 12,032 bodies take 6 seconds.
 const BODIES_IN_FLIGHT: usize = 64;
@@ -48,18 +49,26 @@ impl Exports {
     ///
     /// # Errors
     /// [`ExportError`]; errors of state and blobs may be gone on a retry.
-    pub async fn build(&self, run: RunId, format: ExportFormat) -> Result<BuiltExport, ExportError> {
-        let found = self.state.run_with_benchmarks(run).await?.ok_or(ExportError::NotFound(run))?;
+    pub async fn build(&self, run: RunId, order: impl Into<ExportOrder>) -> Result<BuiltExport, ExportError> {
+        let order = order.into();
+        let format = order.format;
+        let mut found = self.state.run_with_benchmarks(run).await?.ok_or(ExportError::NotFound(run))?;
         let completed_at = completed_at(&found)?;
+        if let Some(benchmark) = &order.benchmark {
+            found.benchmarks.retain(|record| record.name == *benchmark);
+            if found.benchmarks.is_empty() {
+                return Err(ExportError::NoSuchBenchmark);
+            }
+        }
         // Read once, since the keys may change while the file is built.
         let signing = match format {
-            ExportFormat::Csv | ExportFormat::Jsonl => None,
+            ExportFormat::Csv | ExportFormat::Jsonl | ExportFormat::Markdown => None,
             ExportFormat::Zip => Some(DatedKey::new(self.signing_key()?, completed_at)),
         };
-        let key = self.object_key(&found, format, signing.as_ref());
+        let key = self.object_key(&found, &order, signing.as_ref());
         let built = |length| BuiltExport {
             key: key.clone(),
-            filename: format.filename(run, completed_at),
+            filename: order.filename(run, completed_at),
             content_type: format.content_type(),
             length,
         };
@@ -74,7 +83,7 @@ impl Exports {
         let generation = found.run.generation;
         let facts = RunFacts::gather(&self.state, found, completed_at).await?;
         let mut upload = self.blobs.upload(&key, format.content_type());
-        let written = match self.write(facts, format, signing, &mut upload).await {
+        let written = match self.write(facts, &order, signing, &mut upload).await {
             Ok(()) => self.unchanged(run, generation).await,
             Err(error) => Err(error),
         };
@@ -99,14 +108,14 @@ impl Exports {
     fn object_key(
         &self,
         found: &RunWithBenchmarks,
-        format: ExportFormat,
+        order: &ExportOrder,
         signing: Option<&DatedKey>,
     ) -> String {
         let prefix = exports_prefix(found.run.spec.id);
         let software = software_id(&self.config);
         let generation = found.run.generation;
         match signing {
-            None => format!("{prefix}{generation}-{software}.{}", format.as_str()),
+            None => format!("{prefix}{generation}-{software}{}.{}", order.variant(), order.format.as_str()),
             Some(signing) => {
                 let fingerprint = signing.key.fingerprint();
                 let fingerprint = fingerprint.get(..FINGERPRINT_PREFIX_CHARS).unwrap_or(&fingerprint);
@@ -131,12 +140,12 @@ impl Exports {
     async fn write(
         &self,
         facts: RunFacts,
-        format: ExportFormat,
+        order: &ExportOrder,
         signing: Option<DatedKey>,
         upload: &mut Upload,
     ) -> Result<(), ExportError> {
         let facts = Arc::new(facts);
-        let mut renderer = Renderer::begin(&facts, &self.config, format, signing)?;
+        let mut renderer = Renderer::begin(&facts, &self.config, order, signing)?;
         for (index, benchmark) in facts.benchmarks.iter().enumerate() {
             renderer =
                 step(upload, renderer, &facts, move |renderer, facts| match facts.benchmarks.get(index) {
@@ -250,6 +259,7 @@ async fn step(
 enum Renderer {
     Table(Box<TableWriter>),
     Lines(LinesWriter),
+    Protocol(Box<ProtocolWriter>),
     Archive { results: Box<ResultsWriter<ArchiveWriter<Outbox>>>, outbox: Outbox, key: Box<SigningKey> },
 }
 
@@ -257,12 +267,13 @@ impl Renderer {
     fn begin(
         facts: &RunFacts,
         config: &ExportsConfig,
-        format: ExportFormat,
+        order: &ExportOrder,
         signing: Option<DatedKey>,
     ) -> Result<Self, ExportError> {
         let Some(DatedKey { key, date, .. }) = signing else {
-            return Ok(match format {
+            return Ok(match order.format {
                 ExportFormat::Jsonl => Self::Lines(LinesWriter::new(facts, &config.software_version)),
+                ExportFormat::Markdown => Self::Protocol(Box::new(ProtocolWriter::new(config, order.hides))),
                 _ => Self::Table(Box::new(TableWriter::begin(&config.software_version, facts)?)),
             });
         };
@@ -280,6 +291,7 @@ impl Renderer {
         match self {
             Self::Table(table) => table.begin_benchmark(benchmark, facts),
             Self::Lines(lines) => lines.begin_benchmark(benchmark),
+            Self::Protocol(protocol) => protocol.begin_benchmark(benchmark, facts),
             Self::Archive { results, .. } => results.begin_benchmark(benchmark, facts)?,
         }
         Ok(())
@@ -289,6 +301,7 @@ impl Renderer {
         match self {
             Self::Table(table) => table.item(row)?,
             Self::Lines(lines) => lines.item(row)?,
+            Self::Protocol(protocol) => protocol.item(row),
             Self::Archive { results, .. } => results.item(row)?,
         }
         Ok(())
@@ -297,7 +310,7 @@ impl Renderer {
     fn end_benchmark(&mut self, benchmark: &BenchmarkFacts, facts: &RunFacts) -> Result<(), ExportError> {
         match self {
             Self::Table(table) => table.end_benchmark()?,
-            Self::Lines(_) => {}
+            Self::Lines(_) | Self::Protocol(_) => {}
             Self::Archive { results, .. } => results.end_benchmark(benchmark, facts)?,
         }
         Ok(())
@@ -307,6 +320,7 @@ impl Renderer {
         match self {
             Self::Table(table) => Ok(table.take()?),
             Self::Lines(lines) => Ok(lines.take()),
+            Self::Protocol(protocol) => Ok(protocol.take()),
             Self::Archive { outbox, .. } => Ok(outbox.take()),
         }
     }
@@ -316,6 +330,7 @@ impl Renderer {
         match self {
             Self::Table(mut table) => Ok(table.take()?),
             Self::Lines(mut lines) => Ok(lines.take()),
+            Self::Protocol(mut protocol) => Ok(protocol.take()),
             Self::Archive { results, outbox, key } => {
                 results.finish(facts, config)?.finish(&key)?;
                 Ok(outbox.take())

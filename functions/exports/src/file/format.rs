@@ -1,6 +1,6 @@
 //! Formats of an export, and their filenames.
 
-use bench_domain::{RunId, Timestamp};
+use bench_domain::{BenchmarkName, RunId, Timestamp};
 
 /// Format of an export.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,19 +9,22 @@ pub enum ExportFormat {
     Csv,
     /// One JSON object per line and sample.
     Jsonl,
+    /// Protocol in Markdown, of one benchmark or of all.
+    Markdown,
     /// Signed archive.
     Zip,
 }
 
 impl ExportFormat {
     /// Accepted format names in requests, as a pattern for error messages.
-    pub const PATTERN: &str = "^(csv|jsonl|zip)$";
+    pub const PATTERN: &str = "^(csv|jsonl|md|zip)$";
 
     /// Parses a format name; `None` for an unknown one.
     pub fn from_name(name: &str) -> Option<Self> {
         match name {
             "csv" => Some(Self::Csv),
             "jsonl" => Some(Self::Jsonl),
+            "md" => Some(Self::Markdown),
             "zip" => Some(Self::Zip),
             _ => None,
         }
@@ -32,6 +35,7 @@ impl ExportFormat {
         match self {
             Self::Csv => "csv",
             Self::Jsonl => "jsonl",
+            Self::Markdown => "md",
             Self::Zip => "zip",
         }
     }
@@ -41,18 +45,55 @@ impl ExportFormat {
         match self {
             Self::Csv => "text/csv; charset=utf-8",
             Self::Jsonl => "application/x-ndjson",
+            Self::Markdown => "text/markdown; charset=utf-8",
             Self::Zip => "application/zip",
         }
     }
 
-    /// Returns the filename: the run and the completion time of this version of it.
-    pub fn filename(self, run: RunId, completed_at: Timestamp) -> String {
-        let stem = match self {
+    /// Returns the filename without its extension: the run, and the completion time of this version of it.
+    fn stem(self, run: RunId, completed_at: Timestamp) -> String {
+        let kind = match self {
             Self::Csv => "benchmark_run",
             Self::Jsonl => "benchmark_samples",
+            Self::Markdown => return format!("benchmark_protocol_{run}"),
             Self::Zip => "benchmark_results",
         };
-        format!("{stem}_{run}_{}.{}", completed_at.compact(), self.as_str())
+        format!("{kind}_{run}_{}", completed_at.compact())
+    }
+}
+
+/// A requested export: a format, and for a protocol its benchmark and reader.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExportOrder {
+    /// Format of the file.
+    pub format: ExportFormat,
+    /// Benchmark of a protocol; `None` for all benchmarks. Other formats ignore it.
+    pub benchmark: Option<BenchmarkName>,
+    /// True if a protocol leaves out texts of private datasets. Other formats ignore it.
+    pub hides: bool,
+}
+
+impl From<ExportFormat> for ExportOrder {
+    /// Orders the whole run with all of its texts.
+    fn from(format: ExportFormat) -> Self {
+        Self { format, benchmark: None, hides: false }
+    }
+}
+
+impl ExportOrder {
+    /// Returns the filename: the run, and the completion time of this version of it or the benchmark.
+    pub fn filename(&self, run: RunId, completed_at: Timestamp) -> String {
+        let stem = self.format.stem(run, completed_at);
+        match &self.benchmark {
+            Some(benchmark) => format!("{stem}_{benchmark}.{}", self.format.as_str()),
+            None => format!("{stem}.{}", self.format.as_str()),
+        }
+    }
+
+    /// Returns the part of an object key that distinguishes protocols of a run; empty for other formats.
+    pub(crate) fn variant(&self) -> String {
+        let benchmark = self.benchmark.as_ref().map(|name| format!("-{name}")).unwrap_or_default();
+        format!("{benchmark}{}", if self.hides { "-hidden" } else { "" })
     }
 }
 
@@ -71,11 +112,19 @@ mod tests {
     fn names_are_those_of_the_compatible_system() {
         let run = "3f2b8c1e-7d4a-4f60-9b1e-0a5c6d7e8f90".parse().unwrap();
         let time = "2026-01-02T03:04:05.999999Z".parse().unwrap();
-        let name = ExportFormat::Zip.filename(run, time);
+        let filename = |format: ExportFormat| ExportOrder::from(format).filename(run, time);
+        let name = filename(ExportFormat::Zip);
         assert_eq!(name, "benchmark_results_3f2b8c1e-7d4a-4f60-9b1e-0a5c6d7e8f90_20260102_030405.zip");
-        let name = ExportFormat::Csv.filename(run, time);
+        let name = filename(ExportFormat::Csv);
         assert_eq!(name, "benchmark_run_3f2b8c1e-7d4a-4f60-9b1e-0a5c6d7e8f90_20260102_030405.csv");
-        for format in [ExportFormat::Csv, ExportFormat::Jsonl, ExportFormat::Zip] {
+        let order = ExportOrder { benchmark: "mmlu_pro".parse().ok(), ..ExportFormat::Markdown.into() };
+        let name = order.filename(run, time);
+        assert_eq!(name, "benchmark_protocol_3f2b8c1e-7d4a-4f60-9b1e-0a5c6d7e8f90_mmlu_pro.md");
+        assert_eq!(
+            filename(ExportFormat::Markdown),
+            "benchmark_protocol_3f2b8c1e-7d4a-4f60-9b1e-0a5c6d7e8f90.md"
+        );
+        for format in [ExportFormat::Csv, ExportFormat::Jsonl, ExportFormat::Markdown, ExportFormat::Zip] {
             assert_eq!(ExportFormat::from_name(format.as_str()), Some(format));
         }
         assert_eq!(ExportFormat::from_name("pdf"), None);

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
-use bench_domain::{Code, RunId};
+use bench_domain::{BenchmarkName, Code, RunId};
 use bench_state::RunWithBenchmarks;
 use bench_web::error::ErrorBody;
 use bench_web::{ApiError, FieldError, FieldReader, Path};
@@ -18,19 +18,24 @@ use utoipa::ToSchema;
 
 use crate::file::build::completed_at;
 use crate::file::format::content_disposition;
-use crate::{BuiltExport, ExportError, ExportFormat, Exports};
+use crate::{BuiltExport, ExportError, ExportFormat, ExportOrder, Exports};
 
 /// Maximum length of a format name, in characters.
 const FORMAT_CHARS_MAX: usize = 100;
+/// Maximum length of a benchmark's name, in characters.
+const BENCHMARK_CHARS_MAX: usize = 100;
 
 /// Seconds after which to retry a request for an export that is being built.
 const AGAIN_S: u64 = 2;
 
-/// Exports a run that is over, as a table, as lines of JSON, or as a signed archive.
+/// Exports a run that is over, as a table, as lines of JSON, as a protocol in Markdown, or as a signed archive.
 ///
 /// `jsonl` has one JSON object per line and sample, in the order of the plan: the fields of samples of
 /// `/api/runs/{run_id}/benchmarks/{benchmark_name}` with whole texts and `reasoning_tokens`, and in each line `run_id`,
 /// `model`, `benchmark`, `protocol`, `dataset_id`, `dataset_revision`, `demo` and `software_version`. A large file is a redirect to an address that is valid for a few minutes.
+///
+/// `md` has the settings and results of a benchmark, then each sample with its texts. Unlike other formats, it is for everybody:
+/// texts of gated and private datasets are left out unless the caller owns the run.
 // The checks come in the order that clients of the compatible system know.
 #[utoipa::path(
     get,
@@ -39,18 +44,19 @@ const AGAIN_S: u64 = 2;
     security((), ("key" = []), ("admin" = [])),
     params(
         ("run_id" = String, Path, description = "Id of the run"),
-        ("format" = Option<String>, Query, description = "`csv` (default), `jsonl`, or `zip`, the signed archive"),
+        ("format" = Option<String>, Query, description = "`csv` (default), `jsonl`, `md`, or `zip`, the signed archive"),
+        ("benchmark" = Option<String>, Query, description = "Benchmark of the run, for `md` only; all of them by default"),
     ),
     responses(
-        (status = 200, description = "The file", content((String = "text/csv"), (String = "application/x-ndjson"), (String = "application/zip"))),
+        (status = 200, description = "The file", content((String = "text/csv"), (String = "application/x-ndjson"), (String = "text/markdown"), (String = "application/zip"))),
         (status = 202, body = NotYetView, description = "The export is being built, or the run's benchmarks are still being closed; try again after `Retry-After` seconds"),
         (status = 307, description = "Address of a large file in `Location`, valid for a few minutes"),
         (status = 400, body = ErrorBody, description = "The run isn't over, or was canceled"),
         (status = 401, body = ErrorBody, description = "The items are for the run's owner only, and no key was sent"),
         (status = 403, body = ErrorBody, description = "The run belongs to another caller"),
-        (status = 404, body = ErrorBody, description = "The run doesn't exist"),
+        (status = 404, body = ErrorBody, description = "The run or the benchmark doesn't exist"),
         (status = 409, body = ErrorBody, description = "The run was requeued in the meantime"),
-        (status = 422, body = ErrorBody, description = "The format doesn't exist"),
+        (status = 422, body = ErrorBody, description = "The format doesn't exist, or has no benchmark"),
         (status = 503, body = ErrorBody, description = "The server has no usable signing key"),
     ),
 )]
@@ -60,7 +66,7 @@ pub(crate) async fn export(
     headers: HeaderMap,
     uri: Uri,
 ) -> Result<Response, ApiError> {
-    let format = read_format(&uri)?;
+    let (format, benchmark) = read_query(&uri)?;
     let run: RunId = run.parse().map_err(|_| ApiError::new(Code::RunNotFound, "Run not found"))?;
     let found = exports.state.run_with_benchmarks(run).await?.ok_or(ExportError::NotFound(run))?;
     match completed_at(&found) {
@@ -69,12 +75,18 @@ pub(crate) async fn export(
         }
         checked => checked?,
     };
-    if has_private_items(&found) {
-        exports.config.access.caller(&headers)?.must_own(&found.run.spec.owner)?;
+    let benchmark = benchmark.map(|name| benchmark_of(&found, &name)).transpose()?;
+    let mut order = ExportOrder { benchmark, ..format.into() };
+    if has_private_items(&found, order.benchmark.as_ref()) {
+        let access = &exports.config.access;
+        match format {
+            ExportFormat::Markdown => order.hides = !access.reader(&headers).owns(&found.run.spec.owner),
+            _ => access.caller(&headers)?.must_own(&found.run.spec.owner)?,
+        }
     }
     // A separate task: a caller that disconnects doesn't interrupt the build, and a retry finds its result.
     let builder = Arc::clone(&exports);
-    let mut building = tokio::spawn(async move { builder.build(run, format).await });
+    let mut building = tokio::spawn(async move { builder.build(run, order).await });
     let built = match exports.config.build_wait {
         None => building.await,
         Some(wait) => match tokio::time::timeout(wait, &mut building).await {
@@ -101,12 +113,21 @@ pub(crate) struct NotYetView {
     detail: String,
 }
 
-fn read_format(uri: &Uri) -> Result<ExportFormat, ApiError> {
+/// Returns the format, and the benchmark of a protocol.
+fn read_query(uri: &Uri) -> Result<(ExportFormat, Option<String>), ApiError> {
     let mut query = FieldReader::from_query(uri);
     let name = query.maybe_text("format", FORMAT_CHARS_MAX);
+    let benchmark = query.maybe_text("benchmark", BENCHMARK_CHARS_MAX).filter(|name| !name.is_empty());
+    let format = name.as_deref().map_or(Some(ExportFormat::Csv), ExportFormat::from_name);
+    if benchmark.is_some() && format.is_some_and(|format| format != ExportFormat::Markdown) {
+        query.note(
+            "value_error",
+            "benchmark",
+            "Only `format=md` is of one benchmark; leave it out for others",
+        );
+    }
     query.finish()?;
-    let Some(name) = name else { return Ok(ExportFormat::Csv) };
-    ExportFormat::from_name(&name).ok_or_else(|| {
+    let format = format.ok_or_else(|| {
         ApiError::validation(vec![FieldError {
             kind: "string_pattern_mismatch",
             loc: vec!["query".into(), "format".into()],
@@ -114,12 +135,22 @@ fn read_format(uri: &Uri) -> Result<ExportFormat, ApiError> {
             input: name.into(),
             ctx: Some(json!({ "pattern": ExportFormat::PATTERN })),
         }])
-    })
+    })?;
+    Ok((format, benchmark))
 }
 
-/// Returns true if the run contains items that only its owner may pass on.
-fn has_private_items(found: &RunWithBenchmarks) -> bool {
-    found.benchmarks.iter().any(|benchmark| {
+/// Returns the run's benchmark with this name, or with this former name of a benchmark.
+fn benchmark_of(found: &RunWithBenchmarks, name: &str) -> Result<BenchmarkName, ExportError> {
+    let named = name.parse::<BenchmarkName>().ok().and_then(|name| bench_benchmarks::find_named(&name));
+    let record = found.benchmark(named.map_or(name, |benchmark| benchmark.name()));
+    record.map(|record| record.name.clone()).ok_or(ExportError::NoSuchBenchmark)
+}
+
+/// Returns true if the run, or the named benchmark of it, contains items that only its owner may pass on.
+fn has_private_items(found: &RunWithBenchmarks, name: Option<&BenchmarkName>) -> bool {
+    let mut chosen =
+        found.benchmarks.iter().filter(|benchmark| name.is_none_or(|name| benchmark.name == *name));
+    chosen.any(|benchmark| {
         let dataset = benchmark.plan.as_ref().map(|plan| &plan.dataset);
         bench_benchmarks::is_private(&benchmark.name, dataset)
     })
@@ -152,6 +183,6 @@ fn carried_bytes(length: u64, format: ExportFormat, streaming: bool) -> u64 {
     match (streaming, format) {
         (true, _) => length,
         (false, ExportFormat::Zip) => length.div_ceil(3).saturating_mul(4),
-        (false, ExportFormat::Csv | ExportFormat::Jsonl) => length.saturating_mul(2),
+        (false, ExportFormat::Csv | ExportFormat::Jsonl | ExportFormat::Markdown) => length.saturating_mul(2),
     }
 }

@@ -5,6 +5,7 @@
 mod archive;
 mod http;
 mod lines;
+mod protocol;
 mod rotation;
 mod support;
 mod table;
