@@ -8,7 +8,7 @@ mod request;
 mod script;
 pub mod task;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::Ipv4Addr;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -57,6 +57,19 @@ struct Shared {
     observer: OnceLock<Observer>,
     /// Operations of the runner and of agents that were asked for, with their sandboxes, in order, each once.
     jobs: Mutex<Vec<(String, String)>>,
+    /// Operations during which their container ends.
+    ends: Mutex<ContainerEnds>,
+}
+
+/// Operations during which their container ends.
+#[derive(Default)]
+struct ContainerEnds {
+    /// End of the names of their jobs.
+    job: &'static str,
+    /// Number of those that are still to come.
+    left: u64,
+    /// Those so far, with their sandboxes.
+    ended: HashSet<(String, String)>,
 }
 
 /// An operation that was requested.
@@ -95,6 +108,7 @@ impl ScriptedHost {
             problem: Mutex::default(),
             acts: Mutex::default(),
             jobs: Mutex::default(),
+            ends: Mutex::default(),
             observer: OnceLock::new(),
         });
         let routes = Router::new()
@@ -159,6 +173,11 @@ impl ScriptedHost {
         self.shared.full.store(requests, Ordering::Relaxed);
     }
 
+    /// Ends the container during the next operations whose jobs have names that end like this.
+    pub fn end_containers(&self, job: &'static str, times: u64) {
+        *self.shared.ends() = ContainerEnds { job, left: times, ended: HashSet::new() };
+    }
+
     /// Loses all sandboxes, as after a restart of the host.
     pub fn lose_all(&self) {
         self.shared.sandboxes().clear();
@@ -198,6 +217,20 @@ impl Shared {
 
     fn jobs(&self) -> MutexGuard<'_, Vec<(String, String)>> {
         self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn ends(&self) -> MutexGuard<'_, ContainerEnds> {
+        self.ends.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns true if the container ends during this operation.
+    fn ends_container(&self, sandbox: &str, job: &str) -> bool {
+        let mut ends = self.ends();
+        let operation = (sandbox.to_owned(), job.to_owned());
+        if ends.left > 0 && job.ends_with(ends.job) && ends.ended.insert(operation.clone()) {
+            ends.left -= 1;
+        }
+        ends.ended.contains(&operation)
     }
 
     /// Carries out an operation of an agent once. Returns its result; `None` for operations of the runner.
@@ -311,6 +344,9 @@ async fn operation(shared: &Shared, sandbox: &str, mark: &str, run: &RunRequest)
         return Ok(script::running_answer(mark));
     }
     let number = sandbox.trim_start_matches("sb-").parse()?;
-    let done = shared.act(sandbox, run)?;
-    script::over_answer(mark, run, number, done)
+    let record = match shared.ends_container(sandbox, &run.job) {
+        true => Some(script::container_ended()),
+        false => shared.act(sandbox, run)?.map(|done| json!({ "done": done })),
+    };
+    script::over_answer(mark, run, number, record)
 }

@@ -14,7 +14,7 @@ use crate::episode::{Advance, remove_environments};
 use crate::instance::{InstanceTask, VerificationTask};
 use crate::phases;
 use crate::program::Program;
-use crate::stop::{HOST_UNSUITABLE, Stop, TASK_REFUSED, is_by_agent};
+use crate::stop::{ENVIRONMENT_GONE, HOST_UNSUITABLE, TASK_REFUSED, Stop, is_by_agent};
 use crate::stored::{LOGS_BYTES_MAX, log_of};
 use crate::verdict::of_exception;
 
@@ -110,10 +110,11 @@ pub fn verification_failure(report: &VerificationReport) -> Option<Verdict> {
 
 /// Returns true if a verification may end differently in another sandbox.
 pub fn is_verified_again(report: &VerificationReport) -> bool {
-    report.exception.as_ref().is_some_and(|exception| {
-        !matches!(exception.name.as_str(), TASK_REFUSED | HOST_UNSUITABLE)
-            && !is_by_agent(&exception.name)
-            && Exception::of(&exception.name).is_retried
+    report.exception.as_ref().is_some_and(|exception| match exception.name.as_str() {
+        TASK_REFUSED | HOST_UNSUITABLE => false,
+        // Also what a failure of the engine looks like. If it happens again, it is the answer's doing.
+        ENVIRONMENT_GONE => true,
+        name => !is_by_agent(name) && Exception::of(name).is_retried,
     })
 }
 
@@ -148,7 +149,7 @@ mod tests {
     fn only_failures_of_host_and_image_are_no_grade() {
         assert_eq!(verification_failure(&VerificationReport::default()), None);
         for (name, code, is_again) in [
-            ("EnvironmentGoneError", None, false),
+            ("EnvironmentGoneError", None, true),
             ("DiskLimitExceededError", None, false),
             (HOST_UNSUITABLE, Some(Code::SandboxSetupNeeded), false),
             ("RuntimeError", Some(Code::SandboxFailed), true),

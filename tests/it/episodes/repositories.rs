@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use bench_domain::{Code, Outcome, RunId, RunStatus, Stage};
+use bench_domain::{BenchmarkState, Code, Outcome, RunId, RunStatus, Stage};
 use bench_embedded::Recorder;
 use bench_state::SampleRecord;
 use bench_tests::scripted_host::CHANGE;
@@ -23,6 +23,11 @@ const INSTANCE: &str = "instance_a__b-1";
 
 /// Writes a data set of one repository with its official files.
 fn order() -> Order {
+    Order::repositories(rows("nothing"))
+}
+
+/// Writes a data set of one repository with its official files except one. Returns the path of its rows.
+fn rows(left_out: &str) -> PathBuf {
     static WRITTEN: AtomicU64 = AtomicU64::new(0);
     let number = WRITTEN.fetch_add(1, Ordering::Relaxed);
     let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("repositories-{number}"));
@@ -40,13 +45,16 @@ fn order() -> Order {
         format!("dockerfiles/base_dockerfile/{INSTANCE}/Dockerfile"),
         format!("dockerfiles/instance_dockerfile/{INSTANCE}/Dockerfile"),
     ] {
+        if path.ends_with(left_out) {
+            continue;
+        }
         let path = folder.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, "# one of the official files\n").unwrap();
     }
     let rows = folder.join("rows.jsonl");
     fs::write(&rows, format!("{row}\n")).unwrap();
-    Order::repositories(rows)
+    rows
 }
 
 async fn sample(world: &World, run: RunId) -> SampleRecord {
@@ -215,5 +223,46 @@ fn a_verification_whose_sandboxes_are_all_lost_is_repeated_by_a_requeue() {
         assert_eq!(world.model.total(), CALLS, "lost sandboxes of a verification cost no reply");
         host(&world).lose_all();
         Box::pin(check_requeue(&world, run)).await;
+    });
+}
+
+/// A failure of the engine can look like it, and so can tests that end their container.
+#[test]
+fn a_verification_whose_container_ends_is_repeated_once() {
+    runtime().block_on(async {
+        for (times, outcome) in [(1, Outcome::Correct), (2, Outcome::Incorrect)] {
+            let world = World::open(settings(), works).await;
+            host(&world).end_containers("-command", times);
+            let run = order().with_source("oracle").place(&world).await;
+            drain(&world, &ManualDriver::new(&world, 0), run).await;
+            check(&world, run, Expected::SUCCEEDED).await;
+            let (sample, body) = world.first_sample(run, NAME).await;
+            let verdict = sample.finished.unwrap().verdict;
+            assert_eq!(verdict.outcome, outcome, "{times}: {verdict:?}");
+            assert_eq!(verdict.detail["resolved"], outcome == Outcome::Correct);
+            assert_eq!(verdict.detail.contains_key("exception"), times == 2, "{:?}", verdict.detail);
+            assert_eq!(body.verification.unwrap().round, 2);
+            let commands = operations(&world).concat().into_iter().filter(|job| job.ends_with("-command"));
+            assert_eq!((commands.count(), operations(&world).len()), (2, 2), "{times}");
+            assert_eq!((host(&world).problem(), host(&world).open_sandboxes()), (None, 0));
+        }
+    });
+}
+
+/// Nothing is paid for an item that can't be verified.
+#[test]
+fn an_item_without_an_official_file_is_refused_before_the_model_is_asked() {
+    runtime().block_on(async {
+        let world = World::open(settings(), works).await;
+        let run = Order::repositories(rows("parser.py")).place(&world).await;
+        ManualDriver::new(&world, 0).drain().await;
+        let found = world.stored_run(run).await;
+        let BenchmarkState::Failed { code, error, .. } = &found.benchmarks[0].state else {
+            panic!("{:?}", found.benchmarks[0].state)
+        };
+        assert_eq!(*code, Some(Code::DatasetUnavailable));
+        assert!(error.contains("official files of its items are not available"), "{error}");
+        assert!(error.contains(&format!("run_scripts/{INSTANCE}/")), "{error}");
+        assert_eq!((world.model.total(), host(&world).created()), (0, 0));
     });
 }

@@ -45,15 +45,20 @@ pub(crate) fn running_answer(mark: &str) -> String {
     format!("{mark} running {ELAPSED_MS}\n{mark} end\n")
 }
 
-/// Returns the answer about an operation that has ended, with its results.
+/// Returns the record of an operation during which its container ended.
+pub(crate) fn container_ended() -> Value {
+    json!({ "failed": "gone", "why": "the container ended", "log": "" })
+}
+
+/// Returns the answer about an operation that has ended, with its results: the given record, or that of the script.
 pub(crate) fn over_answer(
     mark: &str,
     run: &RunRequest,
     sandbox: u64,
-    act: Option<Value>,
+    record: Option<Value>,
 ) -> anyhow::Result<String> {
-    let results = match act {
-        Some(done) => vec![(RESULT, json!({ "done": done }).to_string())],
+    let results = match record {
+        Some(record) => vec![(RESULT, record.to_string())],
         None => results(&run.operation()?, sandbox)?,
     };
     let mut answer = format!(
