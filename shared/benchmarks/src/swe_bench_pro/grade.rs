@@ -146,9 +146,6 @@ pub(super) fn verdict(instance: &Instance, patch: &str, report: &VerificationRep
         None if report.is_timed_out => {
             Err("The time for the tests was over before their results were written.".to_owned())
         }
-        None if report.outputs.iter().any(|output| output.name == OUTPUT) => {
-            Err("The parser's output is too large to be read.".to_owned())
-        }
         None => Err(match report.left_out(OUTPUT) {
             Some(why) => format!("The parser's output can't be read: {why}."),
             None => "The tests left no results.".to_owned(),
