@@ -2,8 +2,10 @@
 
 Each conversation of the official program is held by `bench run` with the same scripted models. Every request to a model has to have
 the same thread of messages, with the same tools, seed and temperature, and the reason for the end and the reward have to be the same.
+Then the oracle plays the gold actions of all tasks in one run, and has to get the official rewards.
 """
 
+import concurrent.futures
 import glob
 import json
 import os
@@ -19,7 +21,7 @@ import server
 bench, results = os.path.abspath(sys.argv[1]), sys.argv[2]
 with open(results, encoding="utf-8") as file:
     stored = json.load(file)
-names = sys.argv[3:] or [name for name in stored["conversations"] if not name.startswith("gold-")]
+names = sys.argv[3:] or list(stored["conversations"])
 address, seen = server.serve(stored["conversations"])
 
 
@@ -36,22 +38,28 @@ def threads(requests):
     return [list(one) for one in dict.fromkeys(json.dumps([plain(message) for message in request]) for request in requests)]
 
 
-def held(name, folder):
-    """Holds a conversation with our turns. Returns the verdict's detail."""
+def run(folder, *arguments):
+    """Runs `bench run` on tasks of the base split. Returns the archive with the results."""
     items = os.path.join(folder, "items.jsonl")
     with open(items, "w") as file:
         file.writelines(json.dumps({"id": task}) + "\n" for task in stored["order"])
     command = [
-        bench, "run", "--benchmark", "tau_bench_telecom", "--dataset", f"tau_bench_telecom={items}", "--samples", "1",
-        "--item", f"#{stored['order'].index(stored['conversations'][name]['task'])}", "--model", f"openai-compatible/{name}--agent",
-        "--user-model", f"openai-compatible/{name}--user", "--base-url", address, "--out", folder,
+        bench, "run", "--benchmark", "tau_bench_telecom", "--dataset", f"tau_bench_telecom={items}", "--samples", "1", "--out", folder, *arguments,
     ]
     environment = {**os.environ, "OPENAI_COMPATIBLE_BASE_URL": address}
-    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=900)
+    done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=1800)
     found = glob.glob(os.path.join(folder, "*.zip"))
     if not found:
         raise RuntimeError(f"no results: {done.stderr[-600:]} {done.stdout[-300:]}")
     return found[0]
+
+
+def held(name, folder):
+    """Holds a conversation with our turns. Returns the archive with the results."""
+    return run(
+        folder, "--item", f"#{stored['order'].index(stored['conversations'][name]['task'])}", "--model", f"openai-compatible/{name}--agent",
+        "--user-model", f"openai-compatible/{name}--user", "--base-url", address,
+    )
 
 
 def graded(archive):
@@ -83,17 +91,22 @@ def graded(archive):
     return ends, rewards
 
 
-problems, started, requests = [], time.time(), 0
-for name in names:
+def rewards_by_task(archive):
+    """Returns the reward of each task in an archive."""
+    with zipfile.ZipFile(archive) as file:
+        [benchmark] = json.loads(file.read("results.json"))["benchmarks"]
+    return {item["source_id"]: item["score"] for item in benchmark["items"]}
+
+
+def compare(name):
+    """Holds a conversation. Returns the differences from the official one, and the number of requests to models."""
     official = stored["results"][name]
     with tempfile.TemporaryDirectory() as folder:
         try:
             ends, rewards = graded(held(name, folder))
         except (RuntimeError, subprocess.TimeoutExpired) as error:
-            problems.append(f"{name}: {error}")
-            print(problems[-1])
-            continue
-    found = []
+            return [str(error)], 0
+    found, requests = [], 0
     for role in ("agent", "user"):
         about, other = (one.get(f"{name}--{role}", {}).get("about") or {} for one in (seen, stored["seen"]))
         found += [f"another `{key}` in requests to the {role}" for key in {**about, **other} if about.get(key) != other.get(key)]
@@ -105,12 +118,35 @@ for name in names:
             found.append(f"{len(ours)} requests to the {role} instead of {len(theirs)}, the first other one is {at}")
             if at < min(len(ours), len(theirs)):
                 one, other = json.loads("".join(ours[at])), json.loads("".join(theirs[at]))
-                found += [f"  ours {a} theirs {b}"[:600] for a, b in zip(one, other) if a != b][:1] + ([f"  {len(one)} messages instead of {len(other)}"] if len(one) != len(other) else [])
+                found += [f"  ours {a} theirs {b}"[:600] for a, b in zip(one, other) if a != b][:1]
+                found += [f"  {len(one)} messages instead of {len(other)}"] if len(one) != len(other) else []
     if official["termination_reason"] not in ends:
         found.append(f"ended by {sorted(ends)} instead of {official['termination_reason']}")
     if official["reward_info"]["reward"] not in rewards:
         found.append(f"reward {sorted(rewards)} instead of {official['reward_info']['reward']}")
-    problems += [f"{name}: {one}" for one in found]
-    print(f"{name}: {'; '.join(found) or 'equal'}", flush=True)
+    return found, requests
+
+
+def oracle():
+    """Lets the oracle play the gold actions of all tasks. Returns the tasks whose reward isn't the official one."""
+    official = {one["task"]: stored["results"][name]["reward_info"]["reward"] for name, one in stored["conversations"].items() if name.startswith("gold-")}
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            rewards = rewards_by_task(run(folder, "--model", "oracle"))
+        except (RuntimeError, subprocess.TimeoutExpired) as error:
+            return [f"oracle: {error}"]
+    problems = [f"oracle: {task} has the reward {rewards.get(task)} instead of {reward}" for task, reward in official.items() if rewards.get(task) != reward]
+    print(f"oracle: {len(rewards)} tasks, {list(rewards.values()).count(1.0)} with the reward 1, {len(problems)} differences")
+    return problems
+
+
+problems, started, requests = [], time.time(), 0
+with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+    for name, (found, asked) in zip(names, pool.map(compare, names)):
+        problems += [f"{name}: {one}" for one in found]
+        requests += asked
+        print(f"{name}: {'; '.join(found) or 'equal'}", flush=True)
 print(f"turns: {len(names)} conversations, {requests} requests, {len(problems)} differences; {time.time() - started:.0f} s")
+if not sys.argv[3:]:
+    problems += oracle()
 sys.exit(bool(problems))
