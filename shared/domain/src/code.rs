@@ -74,7 +74,7 @@ codes! {
     OriginNotAllowed = "origin_not_allowed", 400;
     /// The request lacks the key, access token or admin secret that it needs.
     MissingCredentials = "missing_credentials", 401;
-    /// The `Authorization` or `X-Judge-Authorization` header is malformed.
+    /// The `Authorization`, `X-Judge-Authorization` or `X-User-Authorization` header is malformed.
     InvalidCredentials = "invalid_credentials", 401;
     /// The key is in the query string, where this server takes none.
     KeyInQuery = "key_in_query", 400;
@@ -84,10 +84,16 @@ codes! {
     InvalidAccessToken = "invalid_access_token", 401;
     /// The run or schedule belongs to another caller.
     NotOwner = "not_owner", 403;
+    /// The request changes something on behalf of a signed-in user, and may come from another site's page.
+    CrossSiteRequest = "cross_site_request", 403;
     /// Too many wrong admin secrets, or keys that a provider refused, came from this address.
     TooManyAttempts = "too_many_attempts", 429;
     /// Another caller changed the same thing at the same time.
     ConcurrentChange = "concurrent_change", 409;
+    /// The session of a signed-in user was ended, is over, or is no longer accepted by the sign-in provider.
+    SessionInvalid = "session_invalid", 401;
+    /// The session pays for open runs, which the sign-out would end.
+    RunsOpen = "runs_open", 409;
     /// The server has no sign-in.
     SignInNotConfigured = "sign_in_not_configured", 501;
     /// This server or this machine can't do that.
@@ -123,6 +129,8 @@ codes! {
     KeyNotConfirmable = "key_not_confirmable", 403;
     /// The access policy takes no such orders from this caller.
     OrderNotAllowed = "order_not_allowed", 403;
+    /// The session of the signed-in user may not call models on the user's account.
+    ScopeMissing = "scope_missing", 403;
     /// The dataset is gated, and this caller may not order what reveals it.
     GatedBenchmark = "gated_benchmark", 403;
     /// Too many orders came in this minute.
@@ -141,6 +149,8 @@ codes! {
     KeyRequired = "key_required", 400;
     /// The judge needs a key of the caller.
     JudgeKeyRequired = "judge_key_required", 400;
+    /// The user model needs a key of the caller.
+    UserKeyRequired = "user_key_required", 400;
     /// This `Idempotency-Key` was used for another order.
     IdempotencyKeyReused = "idempotency_key_reused", 422;
 

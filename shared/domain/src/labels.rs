@@ -1,6 +1,9 @@
-//! Labels of runs: name, tags and notes. They are for people and for lists, and have no effect on the run or its scores.
+//! Labels of runs: name, tags, notes and visibility. They are for people and for lists, and have no effect on the run or its
+//! scores.
 
 use serde::{Deserialize, Serialize};
+
+use crate::Visibility;
 
 /// Maximum length of a run's name, in characters.
 pub const NAME_CHARS_MAX: usize = 100;
@@ -13,7 +16,7 @@ pub const NOTES_CHARS_MAX: usize = 4_000;
 /// Maximum number of characters of an invalid tag that an error quotes.
 const QUOTED_CHARS_MAX: usize = 60;
 
-/// Name, tags and notes of a run.
+/// Name, tags, notes and visibility of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct RunLabels {
     /// Name for people; several runs may have the same one. Checked by [`parse_name`].
@@ -25,6 +28,9 @@ pub struct RunLabels {
     /// Text of one or more lines. Checked by [`parse_notes`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notes: Option<String>,
+    /// Visibility to callers other than the owner.
+    #[serde(default, skip_serializing_if = "Visibility::is_public")]
+    pub visibility: Visibility,
 }
 
 /// Error for a name, tag or notes that a run can't have.
@@ -51,9 +57,9 @@ pub enum InvalidLabel {
 }
 
 impl RunLabels {
-    /// Returns true if there is neither a name, a tag nor a note.
+    /// Returns true if there is neither a name, a tag nor a note, and the run is public.
     pub const fn is_empty(&self) -> bool {
-        self.name.is_none() && self.tags.is_empty() && self.notes.is_none()
+        self.name.is_none() && self.tags.is_empty() && self.notes.is_none() && self.visibility.is_public()
     }
 
     /// Returns the tags with `added` ones behind them and without `removed` ones. Tags that are there already are not

@@ -12,7 +12,7 @@ use crate::run::{
     UserSpec,
 };
 use crate::{
-    BenchmarkName, Budget, Generation, Price, RunId, RunLabels, RunLimits, ScheduleId, Subset, Timestamp,
+    BenchmarkName, Budget, Generation, Price, RunId, RunLabels, RunLimits, ScheduleId, SessionId, Subset, Timestamp,
 };
 
 /// Settings of a run: everything that determines it, fixed at its creation.
@@ -33,6 +33,9 @@ pub struct RunSpec {
     pub owner: Owner,
     /// Owner of the key that pays for the answers.
     pub auth: AuthMode,
+    /// Session of a signed-in user whose account pays, for all roles with [`AuthMode::Idp`].
+    #[serde(default)]
+    pub session: Option<SessionId>,
     /// Schedule that ordered the run, if any.
     #[serde(default)]
     pub schedule: Option<ScheduleId>,
@@ -96,7 +99,7 @@ pub struct RunTemplate {
     /// Budget of one run.
     #[serde(default)]
     pub budget: Budget,
-    /// Name, tags and notes, which can be changed at any time. They aren't settings, so a [`RunSpec`] is stored without
+    /// Name, tags, notes and visibility, which can be changed at any time. They aren't settings, so a [`RunSpec`] is stored without
     /// them: the run's record has them in an attribute of its own.
     #[serde(default)]
     pub labels: RunLabels,
@@ -249,6 +252,10 @@ impl Serialize for RunSpec {
         map.serialize_entry("auth", &self.auth)?;
         self.template.write_limits(&mut map)?;
         map.serialize_entry("schedule", &self.schedule)?;
+        // Left out without one, as in records of older versions.
+        if let Some(session) = &self.session {
+            map.serialize_entry("session", session)?;
+        }
         map.serialize_entry("software", &self.software)?;
         map.serialize_entry("created_at", &self.created_at)?;
         map.end()

@@ -1,8 +1,6 @@
 //! Access to ordering: the entries that operators issue, the access policy, and the limits of orders.
 
-use std::collections::BTreeSet;
-use std::fmt;
-use std::str::FromStr;
+mod policy;
 
 use aws_sdk_dynamodb::types::{TransactWriteItem, Update};
 use bench_domain::run::Owner;
@@ -13,6 +11,8 @@ use crate::attributes::{Reader, Record, number, text, time};
 use crate::client::{condition_held, expires_at};
 use crate::keys::{ACCESS, OPEN, key};
 use crate::{State, StateError};
+
+pub use self::policy::{AccessPolicy, AccessRow, admin_subjects};
 
 /// Prefix of every access token. Keys of providers never begin with it.
 pub const TOKEN_PREFIX: &str = "bra_";
@@ -33,6 +33,12 @@ pub fn is_access_token(key: &Secret) -> bool {
     key.expose().starts_with(TOKEN_PREFIX)
 }
 
+/// Returns the key of a user's entry. It doesn't depend on the operator's keys: a subject is no secret.
+pub fn user_entry(subject: &str) -> String {
+    let digest = ring::digest::digest(&ring::digest::SHA256, format!("user:{subject}").as_bytes());
+    digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// Generates an access token with 256 random bits.
 ///
 /// # Errors
@@ -48,13 +54,15 @@ pub fn new_access_token() -> Result<Secret, StateError> {
     Secret::new(format!("{TOKEN_PREFIX}{digits}")).ok_or_else(none)
 }
 
-/// Kind of secret of an entry.
+/// Kind of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AccessKind {
     /// Access token: its holder's orders are paid for with the operator's keys.
     Token,
     /// Caller's own key at a provider, which pays for its holder's orders.
     Key,
+    /// Signed-in user, who needs no secret.
+    User,
 }
 
 impl AccessKind {
@@ -63,23 +71,26 @@ impl AccessKind {
         match self {
             Self::Token => "token",
             Self::Key => "key",
+            Self::User => "user",
         }
     }
 
     fn from_name(name: &str) -> Option<Self> {
-        [Self::Token, Self::Key].into_iter().find(|kind| kind.as_str() == name)
+        [Self::Token, Self::Key, Self::User].into_iter().find(|kind| kind.as_str() == name)
     }
 }
 
 /// Caller that the operator has listed. Only the keyed hash of the secret is stored, not the secret itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccessEntry {
-    /// Keyed hash of the secret; also the owner of the holder's runs and schedules.
+    /// Keyed hash of the secret; also the owner of the holder's runs and schedules. For a user, [`user_entry`].
     pub owner: String,
     /// Name that the operator chose.
     pub name: String,
-    /// Kind of secret.
+    /// Kind of the entry.
     pub kind: AccessKind,
+    /// Subject of the user; `None` for other kinds.
+    pub subject: Option<String>,
     /// Permission to order runs of the oracle and of stored responses.
     pub oracle: bool,
     /// Permission to order runs of gated benchmarks.
@@ -110,6 +121,7 @@ impl AccessEntry {
             owner: reader.text("sk")?.to_owned(),
             name: reader.text("name")?.to_owned(),
             kind: kind.ok_or_else(|| StateError::damaged(reader.key(), "it has an unknown kind"))?,
+            subject: reader.maybe_text("subject").map(str::to_owned),
             oracle: reader.number_or::<u8>("oracle", 0)? == 1,
             gated: reader.number_or::<u8>("gated", 0)? == 1,
             tasks: reader.number_or::<u8>("tasks", 0)? == 1,
@@ -128,6 +140,9 @@ impl AccessEntry {
         record.insert("created_at".into(), time(self.created_at));
         if let Some(end) = self.ends_at {
             record.insert("ends_at".into(), time(end));
+        }
+        if let Some(subject) = &self.subject {
+            record.insert("subject".into(), text(subject));
         }
         record
     }
@@ -161,6 +176,16 @@ impl State {
         got.item().map(AccessEntry::read).transpose()
     }
 
+    /// Reads the entry of a signed-in user, if it's valid at `now`.
+    pub async fn access_of_user(
+        &self,
+        subject: &str,
+        now: Timestamp,
+    ) -> Result<Option<AccessEntry>, StateError> {
+        let entry = self.access(&user_entry(subject)).await?;
+        Ok(entry.filter(|entry| entry.kind == AccessKind::User && entry.is_valid(now)))
+    }
+
     /// Lists all entries, oldest first.
     pub async fn list_access(&self) -> Result<Vec<AccessEntry>, StateError> {
         let mut pages = self
@@ -187,84 +212,6 @@ impl State {
         let deleted =
             self.client.delete_item().table_name(&self.table).set_key(Some(key(ACCESS, owner))).send().await;
         deleted.map(drop).map_err(|error| StateError::sdk("revoke the access entry", error))
-    }
-}
-
-/// Row of the access policy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum AccessRow {
-    /// Holders of the admin secret.
-    Admin,
-    /// Holders of an access token.
-    Token,
-    /// Holders of a key that its provider confirmed.
-    ProviderKey,
-}
-
-impl AccessRow {
-    const ALL: [Self; 3] = [Self::Admin, Self::Token, Self::ProviderKey];
-
-    /// Returns the name in `BENCH_ACCESS`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Admin => "admin",
-            Self::Token => "token",
-            Self::ProviderKey => "provider-key",
-        }
-    }
-}
-
-impl FromStr for AccessRow {
-    type Err = String;
-
-    fn from_str(name: &str) -> Result<Self, String> {
-        if name == "session" {
-            return Err("`session` is not available: this version has no sign-in".to_owned());
-        }
-        let known = || Self::ALL.map(Self::as_str).join(", ");
-        let row = Self::ALL.into_iter().find(|row| row.as_str() == name);
-        row.ok_or_else(|| format!("unknown row `{name}` of the access policy; known rows: {}", known()))
-    }
-}
-
-/// Access policy of a server: the callers that may order runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AccessPolicy {
-    /// True if the server is bound to loopback. Its only caller is the user of this machine, who may do everything.
-    pub local: bool,
-    rows: BTreeSet<AccessRow>,
-}
-
-impl AccessPolicy {
-    /// Reads `BENCH_ACCESS`, a comma-separated list of rows. Without the variable, every row applies. It has no effect
-    /// on a server that is bound to loopback.
-    ///
-    /// # Errors
-    /// One sentence that names the variable and the unknown row.
-    pub fn from_vars(var: impl Fn(&str) -> Option<String>, local: bool) -> Result<Self, String> {
-        let list = var("BENCH_ACCESS").unwrap_or_default();
-        let names = list.split(',').map(str::trim).filter(|name| !name.is_empty());
-        let rows: BTreeSet<AccessRow> = names
-            .map(str::parse)
-            .collect::<Result<_, String>>()
-            .map_err(|error| format!("BENCH_ACCESS: {error}"))?;
-        let rows = if rows.is_empty() { AccessRow::ALL.into_iter().collect() } else { rows };
-        Ok(Self { local, rows })
-    }
-
-    /// Returns true if callers of this row may order.
-    pub fn has(&self, row: AccessRow) -> bool {
-        self.rows.contains(&row)
-    }
-}
-
-impl fmt::Display for AccessPolicy {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.local {
-            return f.write_str("local");
-        }
-        let names: Vec<&str> = self.rows.iter().map(|row| row.as_str()).collect();
-        f.write_str(&names.join(", "))
     }
 }
 
@@ -342,13 +289,6 @@ pub enum LimitScope {
     Total,
 }
 
-fn owner_name(owner: &Owner) -> String {
-    match owner {
-        Owner::Local => "local".to_owned(),
-        Owner::Key(hash) => format!("key-{hash}"),
-    }
-}
-
 impl State {
     /// Counts an order in the current minute, for its owner and in total. Returns the limit that rejects it, if any.
     pub async fn count_order(
@@ -358,7 +298,7 @@ impl State {
         now: Timestamp,
     ) -> Result<Option<LimitScope>, StateError> {
         // The owner is counted first, so that rejected callers don't use up the total that others share.
-        if !self.count_in_minute(&owner_name(owner), limits.orders_per_minute_per_owner, now).await? {
+        if !self.count_in_minute(&owner.key_name(), limits.orders_per_minute_per_owner, now).await? {
             return Ok(Some(LimitScope::Owner));
         }
         let counted = self.count_in_minute(EVERYBODY, limits.orders_per_minute, now).await?;
@@ -398,7 +338,7 @@ impl State {
                 got.item().map(|record| Reader::new(record).number_or::<i64>("runs", 0)).transpose()?;
             Ok::<_, StateError>(u64::try_from(runs.unwrap_or(0)).unwrap_or(0))
         };
-        Ok((count(owner_name(owner)).await?, count(EVERYBODY.to_owned()).await?))
+        Ok((count(owner.key_name()).await?, count(EVERYBODY.to_owned()).await?))
     }
 
     /// Counts a run as open, in the transaction that opens it: first for its owner, then in total.
@@ -408,14 +348,14 @@ impl State {
         limits: Option<&OrderLimits>,
     ) -> Result<[TransactWriteItem; 2], StateError> {
         Ok([
-            self.open_item(owner_name(owner), 1, limits.map(|limits| limits.open_runs_per_owner))?,
+            self.open_item(owner.key_name(), 1, limits.map(|limits| limits.open_runs_per_owner))?,
             self.open_item(EVERYBODY.to_owned(), 1, limits.map(|limits| limits.open_runs))?,
         ])
     }
 
     /// Stops counting a run as open, in the transaction that ends it.
     pub(crate) fn close_items(&self, owner: &Owner) -> Result<[TransactWriteItem; 2], StateError> {
-        Ok([self.open_item(owner_name(owner), -1, None)?, self.open_item(EVERYBODY.to_owned(), -1, None)?])
+        Ok([self.open_item(owner.key_name(), -1, None)?, self.open_item(EVERYBODY.to_owned(), -1, None)?])
     }
 
     fn open_item(
@@ -453,18 +393,6 @@ mod tests {
         assert_ne!(one, other);
         assert_eq!(one.expose().len(), TOKEN_PREFIX.len() + 64);
         assert!(is_access_token(&one) && !is_access_token(&Secret::new("sk-bra_").unwrap()));
-    }
-
-    #[test]
-    fn policies_are_lists_of_known_rows() {
-        let read = |value| AccessPolicy::from_vars(var("BENCH_ACCESS", value), false);
-        assert_eq!(read(" ").unwrap().to_string(), "admin, token, provider-key");
-        let tokens = read("admin,token").unwrap();
-        assert!(tokens.has(AccessRow::Token) && !tokens.has(AccessRow::ProviderKey));
-        for (value, part) in [("everybody", "known rows: admin"), ("token,session", "no sign-in")] {
-            let error = read(value).unwrap_err();
-            assert!(error.starts_with("BENCH_ACCESS") && error.contains(part), "{error}");
-        }
     }
 
     #[test]

@@ -45,6 +45,7 @@ fn agent_key(content_hash: &str, owner: &Owner) -> Record {
     let owner = match owner {
         Owner::Local => "LOCAL".to_owned(),
         Owner::Key(key) => format!("KEY#{key}"),
+        Owner::User(subject) => format!("USER#{subject}"),
     };
     key(AGENTS, format!("{content_hash}#{owner}"))
 }

@@ -28,6 +28,8 @@ pub(crate) const JUDGING: &str = "JUDGING#";
 pub(crate) const ACCESS: &str = "ACCESS";
 /// Partition of the names and tags of runs.
 pub(crate) const LABELS: &str = "LABELS";
+/// Partition of the runs that lists don't show to everybody.
+pub(crate) const HIDDEN: &str = "HIDDEN";
 /// Partition of the counts of open runs.
 pub(crate) const OPEN: &str = "OPEN";
 /// Partition of the hourly counts of wrong admin secrets.

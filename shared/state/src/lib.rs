@@ -7,6 +7,8 @@
 //! | --- | --- | --- | --- |
 //! | run | `RUN#id` | `RUN` | get by id |
 //! | name and tags of a run that has some | `LABELS` | `created_at#id` | query of the partition, for lists by name or tag |
+//! | run in its owner's list | `OWNER#owner` | `created_at#id` | query of the partition, newest first |
+//! | run that isn't public | `HIDDEN` | `created_at#id` | query of the partition, for lists |
 //! | benchmark of a run | `RUN#id` | `BENCH#position#name` | query of the partition, with the run |
 //! | judging of a run's answers by another judge | `RUN#id` | `JUDGING#version` | query of the partition |
 //! | samples rejected with the same message | `RUN#id` | `REFUSED#generation#stage#digest` | the write that adds to it; expires |
@@ -29,7 +31,7 @@
 //! | worker in a minute | `OPS#HOUR#hour` | `minute#worker` | query of an hour or its end; expires |
 //! | tokens of an hour | `OPS#TOKENS` | hour | query of the last hours; expires |
 //! | wrong admin secrets of an hour | `OPS#SECRETS` | hour | query of the last hours; expires |
-//! | listed caller | `ACCESS` | keyed hash of the secret | get; query of the partition: there are few |
+//! | listed caller | `ACCESS` | keyed hash of the secret, or hash of the user's subject | get; query of the partition: there are few |
 //! | open runs | `OPEN` | owner, or `ALL` | get; counted in the transactions that open and end runs |
 //! | orders in a minute | `RATE#owner` | minute | conditional writes; expires |
 //! | schedule | `SCHEDULES` | schedule id | get; query of the partition: there are few |

@@ -39,7 +39,7 @@ impl Origin {
         Ok(match reader.maybe_text(ORIGIN) {
             Some(SERVER) => Self::Server,
             Some(_) => Self::Foreground { start: reader.number_or(ORIGIN_START, 0)? },
-            None if spec.schedule.is_some() || matches!(spec.owner, Owner::Key(_)) => Self::Server,
+            None if spec.schedule.is_some() || spec.owner != Owner::Local => Self::Server,
             None => Self::INTERRUPTED,
         })
     }

@@ -5,6 +5,7 @@ mod change;
 mod create;
 mod delete;
 mod labels;
+mod owned;
 mod provider_wait;
 mod read;
 mod record;

@@ -117,6 +117,7 @@ fn name_key(schedule: &Schedule) -> Record {
     let owner = match &schedule.owner {
         Owner::Local => "local".to_owned(),
         Owner::Key(hash) => format!("key:{hash}"),
+        Owner::User(subject) => format!("user:{subject}"),
     };
     key(SCHEDULE_NAMES, format!("{owner}#{}", schedule.name))
 }

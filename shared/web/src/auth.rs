@@ -1,14 +1,15 @@
 //! Identifies callers and decides what they may change.
 //!
-//! Anyone may read. A run belongs to its maker: the holder of a key, identified by the key's keyed hash, or
-//! the person at this machine if the server is bound to loopback ([`Access::local`]).
+//! Anyone may read what isn't private. A run belongs to its maker: a signed-in user, the holder of a key, identified by the
+//! key's keyed hash, or the person at this machine if the server is bound to loopback ([`Access::local`]).
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
 use bench_domain::run::Owner;
-use bench_domain::{Code, Secret};
-use bench_state::access::is_access_token;
+use bench_domain::{Code, RunSpec, Secret, SessionId, Visibility};
+use bench_state::access::{admin_subjects, is_access_token};
 use bench_state::credentials::OwnerKey;
 use http::{HeaderMap, HeaderValue, header};
 use subtle::ConstantTimeEq;
@@ -19,6 +20,8 @@ use crate::ApiError;
 pub const ADMIN_HEADER: &str = "x-admin-secret";
 /// Header with the caller's own key for the judge.
 pub const JUDGE_HEADER: &str = "x-judge-authorization";
+/// Header with the caller's own key for the user model.
+pub const USER_HEADER: &str = "x-user-authorization";
 const WRONG_ADMIN_SECRET: &str = "Invalid admin secret";
 /// Maximum length of a caller's key, in bytes.
 const KEY_BYTES_MAX: usize = 4_096;
@@ -31,8 +34,13 @@ const KEY_BYTES_MAX: usize = 4_096;
 pub struct Access {
     /// True if the server is bound to loopback: then a caller without a key is the person at this machine.
     pub local: bool,
-    /// The operator's secret; without one, no caller is admin.
+    /// The operator's secret; without one, no caller has it.
     pub admin_secret: Option<String>,
+    /// Subjects of users who are admins.
+    pub admin_subjects: BTreeSet<String>,
+    /// Origin of this server's own pages, such as `https://bench.example`. A server that is bound to loopback also has the
+    /// origin of its address.
+    pub own_origin: Option<String>,
     /// Hashes callers' keys into owner names.
     pub owner_key: Arc<OwnerKey>,
 }
@@ -58,16 +66,43 @@ pub enum Caller {
         /// be [`Caller::Local`].
         local: bool,
     },
+    /// A signed-in user.
+    User {
+        /// The sign-in provider's name for the user, which never changes.
+        subject: String,
+        /// Name to show to the user.
+        name: String,
+        /// Session of the request.
+        session: SessionId,
+        /// True if the session may call models on the user's account.
+        has_invoke_scope: bool,
+        /// True if the user is one of the operator's admins.
+        is_admin: bool,
+        /// True if the server is bound to loopback. Without the session, the caller would be [`Caller::Local`].
+        local: bool,
+    },
     /// A caller without credentials.
     Anonymous,
 }
 
 impl Access {
-    /// Returns the caller that sent these headers.
+    /// Creates the rules of a server without admins among its users.
+    pub const fn new(local: bool, admin_secret: Option<String>, owner_key: Arc<OwnerKey>) -> Self {
+        Self { local, admin_secret, admin_subjects: BTreeSet::new(), own_origin: None, owner_key }
+    }
+
+    /// Adds the settings of signed-in users: `ADMIN_SUBJECTS`, and the origin of `FRONTEND_URL`.
+    #[must_use]
+    pub fn with_users(self, var: impl Fn(&str) -> Option<String>) -> Self {
+        let own_origin = var("FRONTEND_URL").as_deref().and_then(origin_of);
+        Self { admin_subjects: admin_subjects(var), own_origin, ..self }
+    }
+
+    /// Returns the caller that sent these headers, without a look at sessions.
     ///
     /// # Errors
     /// 401 for a wrong admin secret or an `Authorization` that can't be read.
-    pub fn caller(&self, headers: &HeaderMap) -> Result<Caller, ApiError> {
+    pub(crate) fn caller(&self, headers: &HeaderMap) -> Result<Caller, ApiError> {
         if headers.contains_key(ADMIN_HEADER) {
             return if self.is_admin(headers) {
                 Ok(Caller::Admin)
@@ -80,11 +115,6 @@ impl Access {
             return Ok(Caller::Key { owner: self.owner_key.owner_of(&key), local: self.local });
         }
         Ok(if self.local { Caller::Local } else { Caller::Anonymous })
-    }
-
-    /// Like [`Access::caller`], for requests that need no credentials: invalid ones count as missing.
-    pub fn reader(&self, headers: &HeaderMap) -> Caller {
-        self.caller(headers).unwrap_or(Caller::Anonymous)
     }
 
     /// Returns the owner name of a key's holder.
@@ -103,17 +133,56 @@ impl Access {
     }
 }
 
+/// Returns the origin of an address such as `https://bench.example/page`, in lower case.
+pub fn origin_of(address: &str) -> Option<String> {
+    let (scheme, rest) = address.trim().split_once("://")?;
+    let authority = rest.split(['/', '?', '#']).next().filter(|authority| !authority.is_empty())?;
+    Some(format!("{scheme}://{authority}").to_lowercase())
+}
+
 impl Caller {
-    /// Returns true if the caller may cancel, delete and requeue runs of `owner`, and see their private parts.
-    pub fn owns(&self, owner: &Owner) -> bool {
+    /// Returns true for the holder of the admin secret and for users who are admins.
+    pub const fn is_admin(&self) -> bool {
+        matches!(self, Self::Admin | Self::User { is_admin: true, .. })
+    }
+
+    /// Returns the owners of what belongs to the caller. Admins have rights to everything, but own only what they ordered.
+    pub fn own(&self) -> Vec<Owner> {
+        match self {
+            Self::Admin | Self::Local => vec![Owner::Local],
+            Self::Key { owner, local } => with_local(Owner::Key(owner.clone()), *local),
+            Self::User { subject, local, .. } => with_local(Owner::User(subject.clone()), *local),
+            Self::Anonymous => Vec::new(),
+        }
+    }
+
+    /// Returns true if something of `owner` belongs to the caller.
+    pub fn is_own(&self, owner: &Owner) -> bool {
         match (self, owner) {
-            (Self::Admin, _) | (Self::Local | Self::Key { local: true, .. }, Owner::Local) => true,
+            (Self::Admin | Self::Local, Owner::Local) => true,
+            (Self::Key { local, .. } | Self::User { local, .. }, Owner::Local) => *local,
             (Self::Key { owner: caller, .. }, Owner::Key(owner)) => caller == owner,
+            (Self::User { subject: caller, .. }, Owner::User(subject)) => caller == subject,
             _ => false,
         }
     }
 
-    /// Lets only owners and the operator pass.
+    /// Returns true if the caller may cancel, delete and requeue runs of `owner`, and see their private parts.
+    pub fn owns(&self, owner: &Owner) -> bool {
+        self.is_admin() || self.is_own(owner)
+    }
+
+    /// Returns true if the caller may know that something of `owner` with this visibility exists.
+    pub fn sees(&self, owner: &Owner, visibility: Visibility) -> bool {
+        visibility != Visibility::Private || self.owns(owner)
+    }
+
+    /// Returns true if the caller may know that a run exists.
+    pub fn sees_run(&self, spec: &RunSpec) -> bool {
+        self.sees(&spec.owner, spec.labels.visibility)
+    }
+
+    /// Lets only owners and admins pass.
     ///
     /// # Errors
     /// 401 for callers without credentials, 403 for all others.
@@ -125,16 +194,20 @@ impl Caller {
         }
     }
 
-    /// Lets only the operator and the person at this machine pass.
+    /// Lets only admins and the person at this machine pass.
     ///
     /// # Errors
     /// 401 for all others.
     pub fn must_operate(&self) -> Result<(), ApiError> {
         match self {
-            Self::Admin | Self::Local => Ok(()),
-            Self::Key { .. } | Self::Anonymous => Err(missing_admin_secret()),
+            Self::Admin | Self::Local | Self::User { is_admin: true, .. } => Ok(()),
+            Self::Key { .. } | Self::User { .. } | Self::Anonymous => Err(missing_admin_secret()),
         }
     }
+}
+
+fn with_local(owner: Owner, local: bool) -> Vec<Owner> {
+    if local { vec![owner, Owner::Local] } else { vec![owner] }
 }
 
 /// Returns the error for an operators' request without an admin secret. Clients of the compatible system expect the
@@ -159,12 +232,23 @@ pub fn bearer_key(headers: &HeaderMap) -> Result<Secret, ApiError> {
 /// # Errors
 /// 401 when it is invalid.
 pub fn judge_key(headers: &HeaderMap) -> Result<Option<Secret>, ApiError> {
-    let value = headers.get(JUDGE_HEADER);
-    let key = value.map(|value| key_in(value, "Invalid X-Judge-Authorization header")).transpose()?;
+    helper_key(headers.get(JUDGE_HEADER), "X-Judge-Authorization", "a judge's")
+}
+
+/// Returns the user model's key in `X-User-Authorization: Bearer …`, if sent.
+///
+/// # Errors
+/// 401 when it is invalid.
+pub fn user_key(headers: &HeaderMap) -> Result<Option<Secret>, ApiError> {
+    helper_key(headers.get(USER_HEADER), "X-User-Authorization", "a user model's")
+}
+
+fn helper_key(value: Option<&HeaderValue>, name: &str, whose: &str) -> Result<Option<Secret>, ApiError> {
+    let key = value.map(|value| key_in(value, &format!("Invalid {name} header"))).transpose()?;
     if key.as_ref().is_some_and(is_access_token) {
         return Err(ApiError::new(
             Code::InvalidCredentials,
-            "an access token can't be sent to a judge's provider: leave `X-Judge-Authorization` out",
+            format!("an access token can't be sent to {whose} provider: leave `{name}` out"),
         ));
     }
     Ok(key)
@@ -198,7 +282,7 @@ mod tests {
 
     fn access(local: bool, secret: Option<&str>) -> Access {
         let owner_key = Arc::new(OwnerKey::from_master_key(&[7; 32]));
-        Access { local, admin_secret: secret.map(str::to_owned), owner_key }
+        Access::new(local, secret.map(str::to_owned), owner_key)
     }
 
     fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
@@ -234,6 +318,18 @@ mod tests {
         assert_eq!(text("Bearer sk-j").unwrap(), Some(Secret::new("sk-j").unwrap()));
         assert_eq!(judge_key(&headers(&[("authorization", "Bearer a")])).unwrap(), None);
         assert_eq!(text("sk-j").unwrap_err().message(), "Invalid X-Judge-Authorization header");
+    }
+
+    #[test]
+    fn the_user_models_key_has_a_header_of_its_own() {
+        let sent =
+            headers(&[("x-user-authorization", "Bearer sk-u"), ("x-judge-authorization", "Bearer sk-j")]);
+        assert_eq!(user_key(&sent).unwrap(), Some(Secret::new("sk-u").unwrap()));
+        assert_eq!(user_key(&headers(&[("x-judge-authorization", "Bearer sk-j")])).unwrap(), None);
+        let refused = |value| user_key(&headers(&[("x-user-authorization", value)])).unwrap_err().message();
+        assert_eq!(refused("sk-u"), "Invalid X-User-Authorization header");
+        let token = refused("Bearer bra_1");
+        assert!(token.contains("user model's provider") && !token.contains("bra_1"), "{token}");
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Checks secrets of requests before their handlers run: counts and delays wrong admin secrets, and looks up access tokens.
+//! Checks secrets of requests before their handlers run: counts and delays wrong admin secrets, looks up access tokens and
+//! sessions, and tells handlers who sent the request ([`Identity`]).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,12 +12,13 @@ use axum::response::{IntoResponse, Response};
 use bench_domain::{Code, Secret};
 use bench_state::State;
 use bench_state::access::{AccessEntry, AccessKind, is_access_token};
-use http::{Method, header};
+use http::{HeaderMap, Method, header};
 use tokio::sync::Semaphore;
 
 use crate::attempts::{Attempts, caller_address_in};
 use crate::auth::{ADMIN_HEADER, bearer_key};
-use crate::{Access, ApiError};
+use crate::identity::{self, Identity};
+use crate::{Access, ApiError, Caller};
 
 /// Maximum number of requests that are delayed at the same time; further ones are refused at once.
 const DELAYED_MAX: usize = 16;
@@ -137,6 +139,14 @@ impl Guard {
         let entry = self.state.access(&self.access.owner_key.owner_of(token)).await?;
         Ok(entry.filter(|entry| entry.kind == AccessKind::Token && entry.is_valid(bench_clock::now())))
     }
+
+    /// Returns the user whose session the request's cookie names; `None` without a valid session.
+    async fn user(&self, method: &Method, headers: &HeaderMap) -> Result<Option<Caller>, ApiError> {
+        let Some(id) = identity::session_in(headers) else { return Ok(None) };
+        let Some(session) = self.state.session(&id, bench_clock::now()).await? else { return Ok(None) };
+        identity::refuse_cross_site(&self.access, method, headers)?;
+        Ok(Some(identity::user(&self.access, session)))
+    }
 }
 
 async fn check(Shared(guard): Shared<Arc<Guard>>, mut request: Request, next: Next) -> Response {
@@ -147,12 +157,14 @@ async fn check(Shared(guard): Shared<Arc<Guard>>, mut request: Request, next: Ne
             return refusal.into_response();
         }
     }
+    let has_credentials = [ADMIN_HEADER, header::AUTHORIZATION.as_str()]
+        .into_iter()
+        .any(|name| request.headers().contains_key(name));
+    let mut token_entry = None;
     let token = bearer_key(request.headers()).ok().filter(is_access_token);
     if let Some(token) = token {
         match guard.entry(&token).await {
-            Ok(Some(entry)) => {
-                request.extensions_mut().insert(entry);
-            }
+            Ok(Some(entry)) => token_entry = Some(entry),
             // Anyone may read, so an invalid token doesn't prevent it.
             Ok(None) if matches!(*request.method(), Method::GET | Method::HEAD) => {
                 request.headers_mut().remove(header::AUTHORIZATION);
@@ -167,5 +179,14 @@ async fn check(Shared(guard): Shared<Arc<Guard>>, mut request: Request, next: Ne
             Err(error) => return error.into_response(),
         }
     }
+    let caller = match has_credentials {
+        true => guard.access.caller(request.headers()),
+        false => match guard.user(&request.method().clone(), request.headers()).await {
+            Ok(Some(user)) => Ok(user),
+            Ok(None) => guard.access.caller(request.headers()),
+            Err(error) => return error.into_response(),
+        },
+    };
+    request.extensions_mut().insert(Identity::new(caller, token_entry));
     next.run(request).await
 }

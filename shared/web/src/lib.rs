@@ -8,6 +8,7 @@
 //! | [`Path`] | parameters of a path, refused in the form of other errors |
 //! | [`auth`] | identifies callers and decides what they may change |
 //! | [`guard`] | checks secrets before handlers run: delays wrong admin secrets, looks up access tokens |
+//! | [`identity`] | sender of a request: [`Identity`], sessions' cookies, cross-site requests |
 //! | [`attempts`] | failed attempts by address |
 //! | [`server`] | common layers of all routers: panics, unknown paths, Host and Origin, CORS, headers |
 //! | [`views`] | runs, benchmarks, items and events as JSON |
@@ -24,6 +25,7 @@ pub mod error;
 mod field_error;
 pub mod fields;
 pub mod guard;
+pub mod identity;
 mod path;
 mod query_key;
 pub mod server;
@@ -35,6 +37,7 @@ pub use error::{AdmissionRefusal, ApiError};
 pub use field_error::FieldError;
 pub use fields::{FieldReader, Location};
 pub use guard::{Guard, SecretLimits};
+pub use identity::Identity;
 pub use path::Path;
 pub use query_key::{KEY_PARAMETER, QueryKey, take_query_key, without_query_key};
 pub use server::{ServerConfig, Subresource, finish, finish_around};

@@ -19,6 +19,7 @@ use futures_util::FutureExt;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use tower_http::set_header::SetResponseHeaderLayer;
 
+use crate::auth::origin_of;
 use crate::query_key::without_query_key;
 use crate::{ApiError, compression};
 
@@ -43,7 +44,7 @@ pub struct ServerConfig {
 }
 
 impl ServerConfig {
-    /// Reads `BENCH_ALLOWED_ORIGINS`, a comma-separated list, empty by default.
+    /// Reads `BENCH_ALLOWED_ORIGINS`, a comma-separated list, empty by default. The origin of `FRONTEND_URL` is allowed, too.
     ///
     /// # Errors
     /// One sentence that names the entry that isn't an origin.
@@ -59,6 +60,7 @@ impl ServerConfig {
             }
             allowed_origins.push(origin);
         }
+        allowed_origins.extend(var("FRONTEND_URL").as_deref().and_then(origin_of));
         Ok(Self { local, allowed_origins })
     }
 
@@ -136,8 +138,11 @@ fn without_last_slash(uri: &Uri) -> Option<String> {
 
 async fn apply_layers(State(config): State<Arc<ServerConfig>>, request: Request, next: Next) -> Response {
     let origin = request.headers().get(header::ORIGIN).cloned();
-    let allowed =
-        origin.as_ref().filter(|origin| origin.to_str().is_ok_and(|text| config.allows(text))).cloned();
+    let is_allowed = |origin: &HeaderValue| {
+        let text = origin.to_str().unwrap_or_default();
+        config.allows(text) || (config.local && is_local(&config, &request))
+    };
+    let allowed = origin.filter(is_allowed);
     let mut response = if config.local && !is_local(&config, &request) {
         let detail = "`Host` and `Origin` must name this machine, such as `localhost`: this server is not open to others";
         ApiError::new(Code::HostNotAllowed, detail).into_response()
@@ -153,10 +158,9 @@ async fn apply_layers(State(config): State<Arc<ServerConfig>>, request: Request,
         });
         as_api_error(answer).await
     };
+    // Never with credentials: the session's cookie is for pages of this server only.
     if let Some(origin) = allowed {
-        let headers = response.headers_mut();
-        headers.insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
-        headers.insert(header::ACCESS_CONTROL_ALLOW_CREDENTIALS, HeaderValue::from_static("true"));
+        response.headers_mut().insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     }
     response
 }
@@ -208,10 +212,7 @@ fn is_local(config: &ServerConfig, request: &Request) -> bool {
     }
     match request.headers().get(header::ORIGIN).map(|origin| origin.to_str().unwrap_or_default()) {
         None => true,
-        Some(origin) => {
-            config.allows(origin)
-                || authority_of_origin(origin).is_some_and(|authority| authority.eq_ignore_ascii_case(host))
-        }
+        Some(origin) => config.allows(origin) || origin_names(origin, host),
     }
 }
 
@@ -232,6 +233,11 @@ fn authority_of_origin(origin: &str) -> Option<&str> {
     let scheme_is_web = scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https");
     let plain = !authority.is_empty() && !authority.contains(['/', '?', '#', '@', ' ']);
     (scheme_is_web && plain).then_some(authority)
+}
+
+/// Returns true if an origin is that of the pages of a host.
+pub(crate) fn origin_names(origin: &str, host: &str) -> bool {
+    authority_of_origin(origin).is_some_and(|authority| authority.eq_ignore_ascii_case(host))
 }
 
 fn is_preflight(request: &Request) -> bool {
@@ -403,7 +409,7 @@ mod tests {
         assert_eq!(answer.status(), 200);
         let headers = answer.headers();
         assert_eq!(headers["access-control-allow-origin"], "https://ui.example");
-        assert_eq!(headers["access-control-allow-credentials"], "true");
+        assert!(!headers.contains_key("access-control-allow-credentials"));
         assert_eq!(headers["access-control-allow-headers"], "content-type, x-y");
         assert_eq!(headers["access-control-max-age"], "600");
         assert_eq!(headers["vary"], "Origin");
@@ -416,6 +422,22 @@ mod tests {
         let plain = ask(&listed, "GET", "/x", &asked[..1]).await;
         assert_eq!(plain.headers()["access-control-allow-origin"], "https://ui.example");
         assert_eq!(ask(&ServerConfig::default(), "OPTIONS", "/x", &asked).await.status(), 400);
+    }
+
+    #[tokio::test]
+    async fn own_pages_may_use_it_from_a_browser() {
+        let preflight = [("access-control-request-method", "GET")];
+        let page = |name: &str| (name == "FRONTEND_URL").then(|| "https://Bench.example/page".to_owned());
+        let site = ServerConfig::from_vars(page, false).unwrap();
+        let asked = [&preflight[..], &[("origin", "https://bench.example")]].concat();
+        let answer = ask(&site, "OPTIONS", "/x", &asked).await;
+        assert_eq!(answer.status(), 200);
+        assert_eq!(answer.headers()["access-control-allow-origin"], "https://bench.example");
+        let home = ServerConfig { local: true, ..ServerConfig::default() };
+        for (origin, status) in [("http://localhost:8000", 200), ("http://localhost:9000", 403)] {
+            let asked = [&preflight[..], &[("host", "localhost:8000"), ("origin", origin)]].concat();
+            assert_eq!(ask(&home, "OPTIONS", "/x", &asked).await.status(), status, "{origin}");
+        }
     }
 
     #[tokio::test]
@@ -444,7 +466,10 @@ mod tests {
 
     #[test]
     fn origins_are_checked_when_they_are_read() {
-        let read = |list: &str| ServerConfig::from_vars(|_| Some(list.to_owned()), false);
+        let read = |list: &str| {
+            let var = |name: &str| (name == "BENCH_ALLOWED_ORIGINS").then(|| list.to_owned());
+            ServerConfig::from_vars(var, false)
+        };
         let origins = read(" https://A.example/ , http://localhost:3000,").unwrap().allowed_origins;
         assert_eq!(origins, ["https://a.example", "http://localhost:3000"]);
         for bad in ["*", "ui.example", "https://", "https://a/b", "file:///x"] {

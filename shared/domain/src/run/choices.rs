@@ -1,6 +1,7 @@
 //! Choices in an order: model, judge, dataset, and whose keys pay.
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use crate::{Generation, ModelId, Price, RunId};
 
@@ -111,7 +112,7 @@ pub enum DatasetChoice {
     },
 }
 
-/// User who may cancel, delete, requeue and export a run.
+/// Caller who may cancel, delete, requeue and export a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind", content = "id")]
 pub enum Owner {
@@ -119,6 +120,27 @@ pub enum Owner {
     Local,
     /// The holder of the key with this keyed hash.
     Key(String),
+    /// The signed-in user with this subject: the sign-in provider's name for the user, which never changes.
+    User(String),
+}
+
+impl Owner {
+    /// Returns a name that no other owner has, for keys of records.
+    pub fn key_name(&self) -> String {
+        match self {
+            Self::Local => "local".to_owned(),
+            Self::Key(hash) => format!("key-{hash}"),
+            Self::User(subject) => format!("user-{subject}"),
+        }
+    }
+
+    /// Returns a name that no other owner has, for paths of stored files: only letters, digits and hyphens.
+    pub fn path_name(&self) -> String {
+        match self {
+            Self::Local | Self::Key(_) => self.key_name(),
+            Self::User(subject) => format!("user-{}", hex::encode(Sha256::digest(subject))),
+        }
+    }
 }
 
 /// Owner of the key that is used for model calls.
@@ -129,4 +151,6 @@ pub enum AuthMode {
     System,
     /// The caller's key, stored encrypted until the run is over.
     ApiKey,
+    /// The access token that a signed-in user granted to the run's session. It's renewed while the run goes on.
+    Idp,
 }

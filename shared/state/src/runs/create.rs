@@ -142,6 +142,10 @@ impl State {
         items.extend(sealed.into_iter().flat_map(|sealed| sealed.0));
         items.extend(self.run_count_update(spec.id, None, Some(state.status()))?);
         items.extend(self.labels_put(spec, &spec.labels)?);
+        items.push(self.owned_put(spec)?);
+        if !spec.labels.visibility.is_public() {
+            items.push(self.hidden_change(spec, &spec.labels)?);
+        }
         Ok(items)
     }
 

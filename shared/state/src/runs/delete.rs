@@ -33,6 +33,7 @@ impl State {
         items.extend(self.run_count_update(id, run.counted_as(), None)?);
         // Even if the run had no labels when it was read: changes of labels don't raise its revision.
         items.push(self.labels_delete(&run.spec)?);
+        items.extend(self.owned_deletes(&run.spec)?);
         match self.transact("delete the run", items).await? {
             Ok(()) => Ok(Transition::Done),
             Err(_) => {

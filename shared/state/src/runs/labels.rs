@@ -1,7 +1,8 @@
-//! Labels of runs: name, tags and notes.
+//! Labels of runs: name, tags, notes and visibility.
 //!
 //! They are an attribute of the run's record. Runs with a name or a tag also have a record in one partition, where
-//! lists find them: the indexes can't be extended. Both are written in one transaction.
+//! lists find them: the indexes can't be extended. Hidden runs have another one ([`State::runs_hidden_from`]). All are written
+//! in one transaction.
 //!
 //! Labels are not part of a run's course. A change neither raises the revision, so that it doesn't interfere with
 //! transitions, nor writes an event.
@@ -79,7 +80,10 @@ impl State {
             Some(put) => put,
             None => self.labels_delete(spec)?,
         };
-        let items = vec![TransactWriteItem::builder().update(update).build(), record];
+        let mut items = vec![TransactWriteItem::builder().update(update).build(), record];
+        if labels.visibility != old.visibility {
+            items.push(self.hidden_change(spec, labels)?);
+        }
         // If the response to the first try was lost, the caller reads the new labels and writes them again.
         let written = self.transact("change the labels of the run", items).await?;
         Ok(if written.is_ok() { Transition::Done } else { Transition::Raced })
@@ -91,7 +95,7 @@ impl State {
         spec: &RunSpec,
         labels: &RunLabels,
     ) -> Result<Option<TransactWriteItem>, StateError> {
-        let RunLabels { name, tags, notes: _ } = labels;
+        let RunLabels { name, tags, notes: _, visibility: _ } = labels;
         if name.is_none() && tags.is_empty() {
             return Ok(None);
         }

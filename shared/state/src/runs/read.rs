@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use aws_sdk_dynamodb::types::{AttributeValue, Select};
+use bench_domain::run::Owner;
 use bench_domain::{RunId, RunStatus};
 
 use super::delete::DELETED;
@@ -24,6 +25,8 @@ pub struct RunFilter {
     pub tags: Vec<String>,
     /// Only runs whose own name contains this text, ignoring case.
     pub name: Option<String>,
+    /// Owners whose own hidden runs are listed, too; `None` lists those of all owners.
+    pub viewer: Option<Vec<Owner>>,
 }
 
 /// Page of a list of runs, newest first.
@@ -118,6 +121,10 @@ impl State {
         if labeled.as_ref().is_some_and(HashSet::is_empty) {
             return Ok(RunPage::default());
         }
+        let hidden = match &filter.viewer {
+            Some(owners) => self.runs_hidden_from(owners).await?,
+            None => HashSet::new(),
+        };
         let mut conditions = Vec::new();
         let mut values = HashMap::from([(":partition".to_owned(), value)]);
         if let Some(slug) = &filter.model_slug {
@@ -145,9 +152,9 @@ impl State {
         while let Some(record) = pages.next().await {
             let record = record.map_err(|error| StateError::sdk("list runs", error))?;
             let is_shown = page.total >= offset && (page.runs.len() as u64) < limit;
-            if is_shown || labeled.is_some() {
+            if is_shown || labeled.is_some() || !hidden.is_empty() {
                 let run = run_of_sort(Reader::new(&record).text("index_sort")?)?;
-                if labeled.as_ref().is_some_and(|labeled| !labeled.contains(&run)) {
+                if labeled.as_ref().is_some_and(|labeled| !labeled.contains(&run)) || hidden.contains(&run) {
                     continue;
                 }
                 page.runs.extend(is_shown.then_some(run));

@@ -11,6 +11,7 @@ fn labels(name: Option<&str>, tags: &[&str], notes: Option<&str>) -> RunLabels {
         name: name.map(owned),
         tags: tags.iter().map(|tag| owned(tag)).collect(),
         notes: notes.map(owned),
+        ..RunLabels::default()
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod labels;
 mod machine;
+mod owned;
 mod sessions;
 mod table;
 mod tasks;

@@ -6,6 +6,7 @@ use bench_domain::eta::{EtaBenchmark, EtaRun};
 use bench_domain::run::RunStatus;
 use bench_domain::{
     BenchmarkName, Code, FailureReason, ModelId, RunId, RunLabels, RunSpec, RunTemplate, Subset, Timestamp,
+    Visibility,
 };
 use bench_state::{RunWithBenchmarks, ShardCount};
 use serde::Serialize;
@@ -69,6 +70,11 @@ pub struct RunView {
     pub tags: Vec<String>,
     /// Notes of its owner, one or more lines; null for none.
     pub notes: Option<String>,
+    /// Visibility to callers other than the owner: `public`, `unlisted` (in no list, readable by its id) or `private`.
+    #[schema(value_type = String)]
+    pub visibility: Visibility,
+    /// True if the run belongs to the caller.
+    pub is_mine: bool,
 
     /// Name of the model with its provider, as in orders.
     pub model: String,
@@ -170,6 +176,8 @@ pub struct CanView {
     pub needs_key: bool,
     /// True if a requeue needs the caller's key for the judge again, in `X-Judge-Authorization`.
     pub needs_judge_key: bool,
+    /// True if a requeue needs the caller's key for the user model again, in `X-User-Authorization`.
+    pub needs_user_key: bool,
 }
 
 /// Progress of a run.
@@ -232,7 +240,7 @@ impl RunView {
             coverage_min,
             price,
             budget,
-            labels: RunLabels { name, tags, notes },
+            labels: RunLabels { name, tags, notes, visibility },
             limits,
         } = &spec.template;
         let none = ShardCount::default();
@@ -268,6 +276,8 @@ impl RunView {
             name: name.clone(),
             tags: tags.clone(),
             notes: notes.clone(),
+            visibility: *visibility,
+            is_mine: false,
             model: model.qualified(),
             endpoint_host: model.endpoint_host.clone(),
             overall_score_label: found.overall_score_label(),
@@ -322,10 +332,10 @@ impl RunView {
         Self { interrupted: true, waiting: None, eta_seconds: None, ..self }
     }
 
-    /// Sets what the caller may do.
+    /// Sets what the caller may do, and whether the run is the caller's.
     #[must_use]
-    pub fn with_can(self, can: CanView) -> Self {
-        Self { can, ..self }
+    pub fn with_can(self, can: CanView, is_mine: bool) -> Self {
+        Self { can, is_mine, ..self }
     }
 
     /// Adds the position of a queued run.

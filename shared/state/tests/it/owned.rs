@@ -1,0 +1,107 @@
+//! Runs of an owner, and hidden runs: found in the lists that they belong to, with true totals.
+
+use bench_domain::run::Owner;
+use bench_domain::{RunId, RunLabels, RunSpec, RunTemplate, Timestamp, Visibility, testing};
+use bench_state::{EventKind, NewEvent, RunFilter, State, Transition};
+
+use crate::table::table;
+
+/// Model of the runs that [`list`] finds.
+const LISTED: &str = "acme/listed";
+
+fn user(subject: &str) -> Owner {
+    Owner::User(subject.to_owned())
+}
+
+/// Writes a run of this owner that was ordered at this second.
+async fn write_of(state: &State, slug: &str, second: i64, owner: &Owner, visibility: Visibility) -> RunId {
+    let labels = RunLabels { visibility, ..RunLabels::default() };
+    let template =
+        RunTemplate { labels, ..testing::template(&format!("openai-compatible/{slug}"), "mmlu_pro") };
+    let at = Timestamp::from_micros(second * 1_000_000);
+    let spec = RunSpec { created_at: at, owner: owner.clone(), ..testing::spec(RunId::random(), template) };
+    let created = NewEvent::new(EventKind::RunCreated, "created");
+    assert!(state.create_run(&spec, &created, None, at).await.unwrap());
+    spec.id
+}
+
+/// Writes a run that [`list`] finds.
+async fn write(state: &State, second: i64, owner: &Owner, visibility: Visibility) -> RunId {
+    write_of(state, LISTED, second, owner, visibility).await
+}
+
+async fn set(state: &State, run: RunId, visibility: Visibility) {
+    let record = state.run(run).await.unwrap().unwrap();
+    let labels = RunLabels { visibility, ..record.spec.labels.clone() };
+    assert_eq!(state.change_labels(&record, &labels).await.unwrap(), Transition::Done);
+}
+
+async fn list(state: &State, viewer: Option<&[Owner]>, offset: u64, limit: u64) -> (Vec<RunId>, u64) {
+    let filter = RunFilter {
+        // The table has runs of other tests.
+        model_slug: Some(LISTED.to_owned()),
+        viewer: viewer.map(<[Owner]>::to_vec),
+        ..RunFilter::default()
+    };
+    let page = state.list_runs(&filter, offset, limit).await.unwrap();
+    (page.runs, page.total)
+}
+
+#[test]
+fn lists_show_hidden_runs_to_their_owners_only() {
+    let table = table();
+    table.block_on(async {
+        let state = table.state(1);
+        let (ann, bob) = (user("lists-ann"), user("lists-bob"));
+        let open = write(&state, 1, &ann, Visibility::Public).await;
+        let unlisted = write(&state, 2, &ann, Visibility::Unlisted).await;
+        let private = write(&state, 3, &ann, Visibility::Private).await;
+        let bobs = write(&state, 4, &bob, Visibility::Private).await;
+        let last = write(&state, 5, &Owner::Local, Visibility::Public).await;
+        assert_eq!(list(&state, None, 0, 9).await, (vec![last, bobs, private, unlisted, open], 5));
+        assert_eq!(list(&state, Some(&[]), 0, 9).await, (vec![last, open], 2));
+        assert_eq!(list(&state, Some(&[ann.clone()]), 0, 9).await, (vec![last, private, unlisted, open], 4));
+        assert_eq!(list(&state, Some(&[bob.clone(), Owner::Local]), 0, 9).await, (vec![last, bobs, open], 3));
+        // Pages don't have gaps where hidden runs are.
+        assert_eq!(list(&state, Some(&[]), 1, 1).await, (vec![open], 2));
+        assert_eq!(list(&state, Some(&[ann.clone()]), 1, 2).await, (vec![private, unlisted], 4));
+
+        set(&state, private, Visibility::Public).await;
+        set(&state, open, Visibility::Unlisted).await;
+        set(&state, unlisted, Visibility::Private).await;
+        assert_eq!(list(&state, Some(&[]), 0, 9).await, (vec![last, private], 2));
+        let hidden = state.runs_hidden_from(&[bob]).await.unwrap();
+        assert!(
+            hidden.contains(&open) && hidden.contains(&unlisted) && !hidden.contains(&bobs),
+            "{hidden:?}"
+        );
+    });
+}
+
+#[test]
+fn an_owner_finds_its_own_runs() {
+    let table = table();
+    table.block_on(async {
+        let state = table.state(1);
+        // An owner's name may begin with another's.
+        let (ann, other, key) = (user("ann"), user("ann#2"), Owner::Key("ann".to_owned()));
+        let first = write_of(&state, "acme/other", 1, &ann, Visibility::Public).await;
+        let others = write_of(&state, "acme/other", 2, &other, Visibility::Public).await;
+        let keyed = write_of(&state, "acme/other", 3, &key, Visibility::Public).await;
+        let hidden = write_of(&state, "acme/other", 4, &ann, Visibility::Private).await;
+        assert_eq!(state.runs_of(&[ann.clone()]).await.unwrap(), [hidden, first]);
+        assert_eq!(state.runs_of(&[other]).await.unwrap(), [others]);
+        assert_eq!(state.runs_of(&[key, ann.clone()]).await.unwrap(), [hidden, keyed, first]);
+        assert!(state.runs_of(&[]).await.unwrap().is_empty());
+
+        let record = state.run(hidden).await.unwrap().unwrap();
+        let (now, event) = (Timestamp::from_micros(1), NewEvent::new(EventKind::RunCanceled, "canceled"));
+        let next = record.state.cancel(now).unwrap();
+        let changed = state.change_run(&record, &next, record.generation, &event, now).await.unwrap();
+        assert_eq!(changed, Transition::Done);
+        let record = state.run(hidden).await.unwrap().unwrap();
+        assert_eq!(state.mark_deleted(&record).await.unwrap(), Transition::Done);
+        assert_eq!(state.runs_of(&[ann]).await.unwrap(), [first]);
+        assert!(!state.runs_hidden_from(&[]).await.unwrap().contains(&hidden));
+    });
+}
