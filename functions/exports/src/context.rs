@@ -1,9 +1,12 @@
 //! Context of the export function.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::borrow::Cow;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use std::time::Duration;
 
 use bench_blobs::Blobs;
+use bench_report::{FontError, Fonts};
 use bench_signing::{KeyError, KeyRing, Limits, SigningKey};
 use bench_state::State;
 use bench_web::attempts::Attempts;
@@ -58,6 +61,10 @@ pub struct ExportsConfig {
     /// Time that a request waits for an export that is being built, before the caller is asked to retry.
     /// `None` waits until it is built.
     pub build_wait: Option<Duration>,
+    /// Address of the page that verifies archives, for reports; `None` if this server's address isn't known.
+    pub verify_url: Option<String>,
+    /// Place of the fonts of reports.
+    pub fonts: FontSource,
     /// Limits on the archives that the verifier accepts.
     pub verify_limits: Limits,
     /// Identifies callers.
@@ -66,7 +73,46 @@ pub struct ExportsConfig {
     pub secret_limits: SecretLimits,
 }
 
+/// Place of the fonts of reports.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FontSource {
+    /// Files in a folder.
+    Folder(PathBuf),
+    /// Parts of the program.
+    #[cfg(feature = "embedded-fonts")]
+    Embedded,
+}
+
+impl Default for FontSource {
+    /// Returns the fonts in the program if it has some, else the folder where Lambda puts those of the layer.
+    fn default() -> Self {
+        #[cfg(feature = "embedded-fonts")]
+        return Self::Embedded;
+        #[cfg(not(feature = "embedded-fonts"))]
+        Self::Folder(PathBuf::from("/opt/fonts"))
+    }
+}
+
+impl FontSource {
+    fn read(&self) -> Result<Fonts, FontError> {
+        match self {
+            Self::Folder(folder) => Fonts::read(|name| std::fs::read(folder.join(name)).map(Cow::Owned)),
+            #[cfg(feature = "embedded-fonts")]
+            Self::Embedded => Fonts::embedded(),
+        }
+    }
+}
+
 impl ExportsConfig {
+    /// Sets the address of the page that verifies archives, below the public address of the server (`FRONTEND_URL`).
+    #[must_use]
+    pub fn with_public_address(mut self, address: Option<&str>) -> Self {
+        let address = address.map(|address| address.trim().trim_end_matches('/'));
+        let is_web = |address: &&str| address.starts_with("https://") || address.starts_with("http://");
+        self.verify_url = address.filter(is_web).map(|address| format!("{address}/verify"));
+        self
+    }
+
     /// Creates the settings for one machine: streaming.
     pub fn new(software_version: impl Into<String>, access: Access) -> Self {
         Self {
@@ -81,6 +127,8 @@ impl ExportsConfig {
             upload_wait: UPLOAD_WAIT_DEFAULT,
             direct_uploads: false,
             build_wait: None,
+            verify_url: None,
+            fonts: FontSource::default(),
             verify_limits: Limits::default(),
             access,
             secret_limits: SecretLimits::default(),
@@ -100,6 +148,8 @@ pub struct Exports {
     /// Archives that are being received.
     pub(crate) spools: Spools,
     pub(crate) verifying: Semaphore,
+    /// Fonts of reports, once one was rendered.
+    fonts: OnceLock<Arc<Fonts>>,
     /// Requested uploads, counted by the caller's address.
     pub(crate) uploads: Attempts,
 }
@@ -118,7 +168,8 @@ impl Exports {
         let keys = RwLock::new(keys.map(Arc::new));
         let spools = Spools::new(config.spooled_bytes_max, config.upload_wait);
         let (building, uploads) = (Mutex::new(()), Attempts::default());
-        Self { state, blobs, keys, config, building, spools, verifying, uploads }
+        let fonts = OnceLock::new();
+        Self { state, blobs, keys, config, building, spools, verifying, fonts, uploads }
     }
 
     /// Returns the settings.
@@ -129,6 +180,15 @@ impl Exports {
     /// Returns the blob store that holds the built files.
     pub fn blobs(&self) -> &Blobs {
         &self.blobs
+    }
+
+    /// Returns the fonts of reports. Reads them the first time, which takes some milliseconds.
+    pub(crate) fn fonts(&self) -> Result<Arc<Fonts>, FontError> {
+        if let Some(fonts) = self.fonts.get() {
+            return Ok(Arc::clone(fonts));
+        }
+        let fonts = Arc::new(self.config.fonts.read()?);
+        Ok(Arc::clone(self.fonts.get_or_init(|| fonts)))
     }
 
     /// Returns the current keys. Reloads a key ring whose files were changed, as by `bench keys rotate`.

@@ -44,6 +44,9 @@ pub enum ExportError {
     /// A line of JSON couldn't be written.
     #[error("a line could not be written: {0}")]
     Line(#[from] serde_json::Error),
+    /// The report couldn't be rendered.
+    #[error(transparent)]
+    Report(#[from] bench_report::ReportError),
     /// A task of the export ended without a result.
     #[error("a step of the export ended early: {0}")]
     Interrupted(#[from] tokio::task::JoinError),

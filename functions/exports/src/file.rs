@@ -9,6 +9,7 @@ mod lines;
 mod manifest;
 mod markdown;
 mod ordered;
+mod report;
 mod protocol;
 mod results;
 mod samples;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bench_exports::{Exports, ExportsConfig};
+use bench_exports::{Exports, ExportsConfig, FontSource};
 use bench_lambda::{Init, ResponseMode, WarmService, run_http};
 use bench_signing::{KeyRing, Limits, RingConfig};
 use bench_web::{Access, ServerConfig};
@@ -46,8 +46,12 @@ async fn main() -> anyhow::Result<()> {
         direct_uploads: true,
         verify_limits: Limits { total_bytes_max: VERIFY_TOTAL_BYTES_MAX, ..Limits::default() },
         build_wait: Some(if streaming { STREAMED_BUILD_WAIT } else { BUILD_WAIT }),
+        fonts: vars
+            .get("BENCH_FONTS")
+            .map_or_else(FontSource::default, |folder| FontSource::Folder(folder.into())),
         ..ExportsConfig::new(env!("CARGO_PKG_VERSION"), access)
-    };
+    }
+    .with_public_address(vars.get("FRONTEND_URL").as_deref());
     let exports = Exports::new(init.state()?, init.blobs()?, keys, config);
     let routes = bench_exports::router(Arc::new(exports));
     let answers = if streaming { ResponseMode::Streamed } else { ResponseMode::Whole };

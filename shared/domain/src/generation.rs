@@ -226,7 +226,7 @@ impl Generation {
 
     /// Returns the settings that can change answers, with their names and values for people. Always the same names in the
     /// same order.
-    fn facts(&self) -> Vec<(&'static str, Option<String>)> {
+    pub fn facts(&self) -> Vec<(&'static str, Option<String>)> {
         // `omit` shows as missing values. The name of a field carries the same limit, and servers differ in the name that
         // they want, so it is no difference from the benchmark; the stored settings have it.
         let Self {

@@ -199,7 +199,8 @@ impl Stack {
                 // The S3 listener uses loopback, so only programs on this machine can reach it.
                 direct_uploads: s3_address.is_some(),
                 ..ExportsConfig::new(VERSION, api.access.clone())
-            };
+            }
+            .with_public_address(var("FRONTEND_URL").as_deref());
             let keys = key_ring(&options.data_dir, var)?;
             anyhow::Ok(Arc::new(Exports::new(state_of("exports"), blobs_of("exports"), Ok(keys), config)))
         };

@@ -19,6 +19,7 @@ use crate::file::item::ItemRow;
 use crate::file::lines::LinesWriter;
 use crate::file::manifest;
 use crate::file::protocol::ProtocolWriter;
+use crate::file::report::NamedKey;
 use crate::file::results::ResultsWriter;
 use crate::file::samples::{PAGE_SAMPLES, Slot, body, page};
 use crate::file::table::TableWriter;
@@ -62,10 +63,14 @@ impl Exports {
         }
         // Read once, since the keys may change while the file is built.
         let signing = match format {
-            ExportFormat::Csv | ExportFormat::Jsonl | ExportFormat::Markdown => None,
+            ExportFormat::Csv | ExportFormat::Jsonl | ExportFormat::Markdown | ExportFormat::Pdf => None,
             ExportFormat::Zip => Some(DatedKey::new(self.signing_key()?, completed_at)),
         };
-        let key = self.object_key(&found, &order, signing.as_ref());
+        let named_key = (format == ExportFormat::Pdf).then(|| NamedKey::new(self));
+        let key = match &named_key {
+            Some(named) => self.report_key(&found, named),
+            None => self.object_key(&found, &order, signing.as_ref()),
+        };
         let built = |length| BuiltExport {
             key: key.clone(),
             filename: order.filename(run, completed_at),
@@ -83,7 +88,11 @@ impl Exports {
         let generation = found.run.generation;
         let facts = RunFacts::gather(&self.state, found, completed_at).await?;
         let mut upload = self.blobs.upload(&key, format.content_type());
-        let written = match self.write(facts, &order, signing, &mut upload).await {
+        let written = match named_key {
+            Some(named) => self.write_report(facts, named, &mut upload).await,
+            None => self.write(facts, &order, signing, &mut upload).await,
+        };
+        let written = match written {
             Ok(()) => self.unchanged(run, generation).await,
             Err(error) => Err(error),
         };
@@ -226,7 +235,7 @@ pub(crate) fn completed_at(found: &RunWithBenchmarks) -> Result<Timestamp, Expor
 }
 
 /// Returns the program's version as part of an object key.
-fn software_id(config: &ExportsConfig) -> String {
+pub(super) fn software_id(config: &ExportsConfig) -> String {
     let version = match &config.git_sha {
         Some(sha) => format!("{}+{sha}", config.software_version),
         None => config.software_version.clone(),

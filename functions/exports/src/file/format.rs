@@ -11,13 +11,15 @@ pub enum ExportFormat {
     Jsonl,
     /// Protocol in Markdown, of one benchmark or of all.
     Markdown,
+    /// Report with a chart of the scores, without texts of samples.
+    Pdf,
     /// Signed archive.
     Zip,
 }
 
 impl ExportFormat {
     /// Accepted format names in requests, as a pattern for error messages.
-    pub const PATTERN: &str = "^(csv|jsonl|md|zip)$";
+    pub const PATTERN: &str = "^(csv|jsonl|md|pdf|zip)$";
 
     /// Parses a format name; `None` for an unknown one.
     pub fn from_name(name: &str) -> Option<Self> {
@@ -25,6 +27,7 @@ impl ExportFormat {
             "csv" => Some(Self::Csv),
             "jsonl" => Some(Self::Jsonl),
             "md" => Some(Self::Markdown),
+            "pdf" => Some(Self::Pdf),
             "zip" => Some(Self::Zip),
             _ => None,
         }
@@ -36,6 +39,7 @@ impl ExportFormat {
             Self::Csv => "csv",
             Self::Jsonl => "jsonl",
             Self::Markdown => "md",
+            Self::Pdf => "pdf",
             Self::Zip => "zip",
         }
     }
@@ -46,6 +50,7 @@ impl ExportFormat {
             Self::Csv => "text/csv; charset=utf-8",
             Self::Jsonl => "application/x-ndjson",
             Self::Markdown => "text/markdown; charset=utf-8",
+            Self::Pdf => "application/pdf",
             Self::Zip => "application/zip",
         }
     }
@@ -56,6 +61,7 @@ impl ExportFormat {
             Self::Csv => "benchmark_run",
             Self::Jsonl => "benchmark_samples",
             Self::Markdown => return format!("benchmark_protocol_{run}"),
+            Self::Pdf => "benchmark_report",
             Self::Zip => "benchmark_results",
         };
         format!("{kind}_{run}_{}", completed_at.compact())
@@ -124,10 +130,18 @@ mod tests {
             filename(ExportFormat::Markdown),
             "benchmark_protocol_3f2b8c1e-7d4a-4f60-9b1e-0a5c6d7e8f90.md"
         );
-        for format in [ExportFormat::Csv, ExportFormat::Jsonl, ExportFormat::Markdown, ExportFormat::Zip] {
+        let name = filename(ExportFormat::Pdf);
+        assert_eq!(name, "benchmark_report_3f2b8c1e-7d4a-4f60-9b1e-0a5c6d7e8f90_20260102_030405.pdf");
+        for format in [
+            ExportFormat::Csv,
+            ExportFormat::Jsonl,
+            ExportFormat::Markdown,
+            ExportFormat::Pdf,
+            ExportFormat::Zip,
+        ] {
             assert_eq!(ExportFormat::from_name(format.as_str()), Some(format));
         }
-        assert_eq!(ExportFormat::from_name("pdf"), None);
+        assert_eq!(ExportFormat::from_name("docx"), None);
     }
 
     #[test]

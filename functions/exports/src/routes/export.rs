@@ -28,7 +28,7 @@ const BENCHMARK_CHARS_MAX: usize = 100;
 /// Seconds after which to retry a request for an export that is being built.
 const AGAIN_S: u64 = 2;
 
-/// Exports a run that is over, as a table, as lines of JSON, as a protocol in Markdown, or as a signed archive.
+/// Exports a run that is over, as a table, as lines of JSON, as a protocol in Markdown, as a report, or as a signed archive.
 ///
 /// `jsonl` has one JSON object per line and sample, in the order of the plan: the fields of samples of
 /// `/api/runs/{run_id}/benchmarks/{benchmark_name}` with whole texts and `reasoning_tokens`, and in each line `run_id`,
@@ -36,6 +36,9 @@ const AGAIN_S: u64 = 2;
 ///
 /// `md` has the settings and results of a benchmark, then each sample with its texts. Unlike other formats, it is for everybody:
 /// texts of gated and private datasets are left out unless the caller owns the run.
+///
+/// `pdf` is a report with scores, intervals, outcomes, cost and settings, for reading and printing. It has no prompts or
+/// answers, so everybody may have it, too.
 // The checks come in the order that clients of the compatible system know.
 #[utoipa::path(
     get,
@@ -44,11 +47,11 @@ const AGAIN_S: u64 = 2;
     security((), ("key" = []), ("admin" = [])),
     params(
         ("run_id" = String, Path, description = "Id of the run"),
-        ("format" = Option<String>, Query, description = "`csv` (default), `jsonl`, `md`, or `zip`, the signed archive"),
+        ("format" = Option<String>, Query, description = "`csv` (default), `jsonl`, `md`, `pdf`, or `zip`, the signed archive"),
         ("benchmark" = Option<String>, Query, description = "Benchmark of the run, for `md` only; all of them by default"),
     ),
     responses(
-        (status = 200, description = "The file", content((String = "text/csv"), (String = "application/x-ndjson"), (String = "text/markdown"), (String = "application/zip"))),
+        (status = 200, description = "The file", content((String = "text/csv"), (String = "application/x-ndjson"), (String = "text/markdown"), (String = "application/pdf"), (String = "application/zip"))),
         (status = 202, body = NotYetView, description = "The export is being built, or the run's benchmarks are still being closed; try again after `Retry-After` seconds"),
         (status = 307, description = "Address of a large file in `Location`, valid for a few minutes"),
         (status = 400, body = ErrorBody, description = "The run isn't over, or was canceled"),
@@ -80,6 +83,8 @@ pub(crate) async fn export(
     if has_private_items(&found, order.benchmark.as_ref()) {
         let access = &exports.config.access;
         match format {
+            // It has no texts of samples.
+            ExportFormat::Pdf => {}
             ExportFormat::Markdown => order.hides = !access.reader(&headers).owns(&found.run.spec.owner),
             _ => access.caller(&headers)?.must_own(&found.run.spec.owner)?,
         }
@@ -182,7 +187,7 @@ async fn deliver(exports: &Exports, built: &BuiltExport, format: ExportFormat) -
 fn carried_bytes(length: u64, format: ExportFormat, streaming: bool) -> u64 {
     match (streaming, format) {
         (true, _) => length,
-        (false, ExportFormat::Zip) => length.div_ceil(3).saturating_mul(4),
+        (false, ExportFormat::Pdf | ExportFormat::Zip) => length.div_ceil(3).saturating_mul(4),
         (false, ExportFormat::Csv | ExportFormat::Jsonl | ExportFormat::Markdown) => length.saturating_mul(2),
     }
 }

@@ -67,7 +67,7 @@ async fn an_export_is_checked_in_order_and_answered_as_a_file() {
     let app = app(stack.exports());
     let path = format!("/api/runs/{}/export", script.run);
 
-    for (query, input) in [("?format=pdf", "pdf"), ("?format=", ""), ("?format=ZIP", "ZIP")] {
+    for (query, input) in [("?format=docx", "docx"), ("?format=", ""), ("?format=ZIP", "ZIP")] {
         let (status, body) = json_of(get(&app, &format!("{path}{query}"), &[]).await).await;
         assert_eq!(status, 422, "{query}");
         assert_eq!(body["detail"][0]["type"], "string_pattern_mismatch");
@@ -80,7 +80,7 @@ async fn an_export_is_checked_in_order_and_answered_as_a_file() {
             (StatusCode::NOT_FOUND, json!({ "detail": "Run not found", "code": "run_not_found" }))
         );
     }
-    let (status, _) = json_of(get(&app, "/api/runs/abc/export?format=pdf", &[]).await).await;
+    let (status, _) = json_of(get(&app, "/api/runs/abc/export?format=docx", &[]).await).await;
     assert_eq!(status, 422, "the format is looked at first");
 
     script.create(&stack).await;

@@ -6,6 +6,7 @@ mod archive;
 mod http;
 mod lines;
 mod protocol;
+mod report;
 mod rotation;
 mod support;
 mod table;

@@ -1,0 +1,244 @@
+//! The report of a run as a PDF: everything about the run except prompts and answers.
+//!
+//! The file needs no stored answers, so anybody who may see the run may have it, also if its dataset is gated.
+
+mod benchmark;
+mod numbers;
+mod write;
+
+use bench_domain::{Outcome, Timestamp};
+use bench_report::Report;
+use bench_report::content::{Date, Fact, Figure};
+
+use self::benchmark::benchmark;
+pub(crate) use self::write::NamedKey;
+
+use self::numbers::{dollars, grouped, percent, time};
+use crate::context::ExportsConfig;
+use crate::file::facts::RunFacts;
+use crate::file::results::DEMO_NOTICE;
+
+/// Title, as in the compatible system.
+const TITLE: &str = "Benchmark Run Report";
+/// Maximum number of reported model ids that are listed.
+const MODELS_LISTED_MAX: usize = 5;
+
+/// Returns the content of a report. `fingerprint` is that of the key which signs archives of the run, if there is one.
+fn report(facts: &RunFacts, config: &ExportsConfig, fingerprint: Option<&str>) -> Report {
+    let spec = &facts.run.spec;
+    Report {
+        title: TITLE.to_owned(),
+        model: spec.model.qualified(),
+        run_id: spec.id.to_string(),
+        warning: facts.is_demo().then(|| DEMO_NOTICE.to_owned()),
+        figures: figures(facts),
+        facts: run_facts(facts),
+        chart_legend: "Dot: score. Bar: 95% confidence interval, whose method is on the page of the benchmark. No score: \
+                       too few samples were graded."
+            .to_owned(),
+        benchmarks: facts.benchmarks.iter().map(|found| benchmark(found, facts)).collect(),
+        notes: notes(facts),
+        environment: environment(facts, config),
+        verification: verification(config),
+        signature: signature(fingerprint),
+        verify_url: config.verify_url.clone(),
+        created: date(facts.completed_at),
+        producer: format!("bench-runner {}", config.software_version),
+    }
+}
+
+fn figures(facts: &RunFacts) -> Vec<Figure> {
+    let figure =
+        |label: &str, value: String, detail: String| Figure { label: label.to_owned(), value, detail };
+    let planned: u64 = facts.benchmarks.iter().map(|found| found.samples_planned()).sum();
+    let graded: u64 = facts.benchmarks.iter().map(|found| found.tally.outcomes.graded()).sum();
+    let done: u64 = facts.benchmarks.iter().map(|found| found.tally.samples_done).sum();
+    let score = facts.run.state.overall_score();
+    let none = || "–".to_owned();
+    let (cost, cost_detail) = cost(facts);
+    vec![
+        figure("Overall score", score.map_or_else(none, percent), facts.overall_score_label.clone()),
+        figure(
+            "Coverage",
+            facts.coverage().map_or_else(none, percent),
+            format!("{} of {} samples graded", grouped(graded), grouped(planned)),
+        ),
+        figure("Samples", grouped(done), format!("of {} planned", grouped(planned))),
+        figure("Cost", cost, cost_detail),
+    ]
+}
+
+/// Returns the cost of all benchmarks, and what it includes. Without any known price, there is none.
+fn cost(facts: &RunFacts) -> (String, String) {
+    let reports = || facts.benchmarks.iter().filter_map(|found| found.record.state.report());
+    let sum = |costs: Vec<f64>| (!costs.is_empty()).then(|| costs.iter().sum::<f64>());
+    let answers = sum(reports().filter_map(|report| report.cost).map(|cost| cost.total_usd()).collect());
+    let judge = sum(reports().filter_map(|report| report.judge_cost).map(|cost| cost.total_usd()).collect());
+    let user = sum(reports().filter_map(|report| report.user_cost).map(|cost| cost.total_usd()).collect());
+    let tokens: u64 = reports().map(|report| report.usage.total()).sum();
+    let parts: Vec<String> = [("answers", answers), ("judge", judge), ("user", user)]
+        .into_iter()
+        .filter_map(|(name, usd)| usd.map(|usd| format!("{name} {}", dollars(usd))))
+        .collect();
+    let total = [answers, judge, user].into_iter().flatten().reduce(|sum, usd| sum + usd);
+    match total {
+        Some(total) if parts.len() > 1 => (dollars(total), parts.join(", ")),
+        Some(total) => (dollars(total), format!("{} tokens", grouped(tokens))),
+        None => ("–".to_owned(), format!("price unknown, {} tokens", grouped(tokens))),
+    }
+}
+
+fn run_facts(facts: &RunFacts) -> Vec<Fact> {
+    let spec = &facts.run.spec;
+    let state = &facts.run.state;
+    let mut lines = vec![
+        Fact::code("Run ID", spec.id.to_string()),
+        Fact::new("Model", &spec.model.slug),
+        Fact::new("Provider", &spec.model.provider),
+    ];
+    lines.extend(spec.model.endpoint_host.as_ref().map(|host| Fact::new("Endpoint", host)));
+    lines.push(Fact::new("Subset", subset(facts)));
+    lines.extend(spec.subset.seed.as_ref().map(|seed| Fact::code("Subset Seed", seed)));
+    lines.push(Fact::new("Status", state.status().as_str()));
+    lines.extend(state.started_at().map(|started| Fact::new("Started", time(started))));
+    lines.push(Fact::new("Completed", time(facts.completed_at)));
+    lines.extend(state.overall_score().map(|score| Fact::new("Overall Score", percent(score))));
+    lines.extend(state.error().map(|error| Fact::new("Error", error)));
+    lines
+}
+
+/// Describes the evaluated part of each benchmark.
+fn subset(facts: &RunFacts) -> String {
+    let spec = &facts.run.spec;
+    match (spec.items.len() as u64, spec.subset.count) {
+        (0, None) => format!("{}%", spec.subset.pct),
+        (0, Some(count)) => format!("{} {}", grouped(count), if count == 1 { "item" } else { "items" }),
+        (chosen, _) => format!("{} chosen {}", grouped(chosen), if chosen == 1 { "item" } else { "items" }),
+    }
+}
+
+fn notes(facts: &RunFacts) -> Vec<String> {
+    let count = facts.benchmarks.len();
+    let benchmarks = if count == 1 { "benchmark" } else { "benchmarks" };
+    let mut notes = vec![format!(
+        "This report describes the run as completed on {}: {count} {benchmarks}, subset {}.",
+        time(facts.completed_at),
+        subset(facts),
+    )];
+    let is_part = |planned: u64, dataset: u64| planned > 0 && planned < dataset;
+    let is_sample = facts
+        .benchmarks
+        .iter()
+        .any(|found| found.plan().is_some_and(|plan| is_part(plan.items, plan.dataset_items)));
+    if is_sample {
+        notes.push(
+            "The metrics come from a sample of the items. The intervals show how far the score of the whole dataset may \
+             be from them."
+                .to_owned(),
+        );
+    }
+    let errors: u64 =
+        facts.benchmarks.iter().map(|found| found.tally.outcomes.get(Outcome::InfrastructureError)).sum();
+    if errors > 0 {
+        notes.push(format!(
+            "{} samples ended with an infrastructure-error. They say nothing about the model's answers, so they lower the \
+             coverage instead of the score.",
+            grouped(errors)
+        ));
+    }
+    notes.push(
+        "The score of a benchmark is the mean over its graded samples. Coverage is the share of planned samples that were \
+         graded."
+            .to_owned(),
+    );
+    notes.push("This report contains no prompts, answers or gold answers.".to_owned());
+    notes
+}
+
+fn environment(facts: &RunFacts, config: &ExportsConfig) -> Vec<Fact> {
+    let spec = &facts.run.spec;
+    let mut lines = vec![Fact::new("Program", format!("bench-runner {}", config.software_version))];
+    lines.extend(config.git_sha.as_ref().map(|sha| Fact::code("Commit", sha)));
+    lines.push(Fact::new("Run ordered with", format!("bench-runner {}", spec.software)));
+    lines.push(Fact::new("Ordered", time(spec.created_at)));
+    if let Some(rejudged) = &spec.rejudges {
+        let text = format!("answers of run {}, judged as version {}", rejudged.run, rejudged.version);
+        lines.push(Fact::new("Rejudges", text));
+    }
+    if facts.run.generation > 1 {
+        lines.push(Fact::new("Generation", format!("{} (the run was requeued)", facts.run.generation)));
+    }
+    let models: Vec<&str> = facts.models().into_iter().collect();
+    if !models.is_empty() {
+        let listed = models.get(..models.len().min(MODELS_LISTED_MAX)).unwrap_or_default().join(", ");
+        let more = models.len().saturating_sub(MODELS_LISTED_MAX);
+        let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+        lines.push(Fact::new("Models as reported", format!("{listed}{more}")));
+    }
+    lines.push(Fact::new("Minimum coverage", percent(spec.coverage_min)));
+    if let Some(price) = spec.price {
+        let text = format!(
+            "${} per million input tokens, ${} per million output tokens",
+            price.input_per_million_usd, price.output_per_million_usd
+        );
+        lines.push(Fact::new("Price", text));
+    }
+    let budget = [
+        spec.budget.usd.map(dollars),
+        spec.budget.tokens.map(|tokens| format!("{} tokens", grouped(tokens))),
+    ];
+    let budget: Vec<String> = budget.into_iter().flatten().collect();
+    if !budget.is_empty() {
+        lines.push(Fact::new("Budget", budget.join(", ")));
+    }
+    if let Some(user) = &spec.user {
+        lines.push(Fact::new("User model", user.model.qualified()));
+    }
+    let limits = &spec.limits;
+    let limits = [
+        limits.requests_per_minute.map(|limit| format!("{} requests per minute", grouped(limit.into()))),
+        limits.timeout_seconds.map(|limit| format!("{} s for one answer", grouped(limit.into()))),
+        limits.max_failures.map(|limit| format!("{} failures", grouped(limit.into()))),
+    ];
+    let limits: Vec<String> = limits.into_iter().flatten().collect();
+    if !limits.is_empty() {
+        lines.push(Fact::new("Limits", limits.join(", ")));
+    }
+    lines
+}
+
+fn verification(config: &ExportsConfig) -> Vec<String> {
+    let check = match &config.verify_url {
+        Some(_) => "Anybody can check an archive on the page below, or with `bench verify FILE`.",
+        None => "Anybody can check an archive with `bench verify FILE`, or on the page Verify of the server.",
+    };
+    vec![
+        "This PDF is for reading and isn't signed. The signed archive of the same run (`bench export RUN`, or \
+         `format=zip`) has every sample with its prompt, answer and verdict, and the results above follow from it."
+            .to_owned(),
+        format!("{check} The archive is genuine if its manifest has this run's id and is signed by the key below."),
+    ]
+}
+
+fn signature(fingerprint: Option<&str>) -> Vec<Fact> {
+    match fingerprint {
+        Some(fingerprint) => {
+            vec![Fact::new("Algorithm", "Ed25519"), Fact::code("Key fingerprint", fingerprint)]
+        }
+        None => vec![Fact::new("Key", "none: this server has no usable signing key")],
+    }
+}
+
+fn date(time: Timestamp) -> Date {
+    let instant = jiff::Timestamp::from_second(time.as_seconds()).unwrap_or_default();
+    let civil = instant.to_zoned(jiff::tz::TimeZone::UTC).datetime();
+    let small = |number: i8| u8::try_from(number).unwrap_or(0);
+    Date {
+        year: u16::try_from(civil.year()).unwrap_or(0),
+        month: small(civil.month()),
+        day: small(civil.day()),
+        hour: small(civil.hour()),
+        minute: small(civil.minute()),
+        second: small(civil.second()),
+    }
+}
