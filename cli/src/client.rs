@@ -14,7 +14,7 @@ use anyhow::Context;
 use axum::body::Bytes;
 use bench_domain::{Code, Secret};
 use bench_stack::is_disk_full;
-use bench_web::auth::{ADMIN_HEADER, JUDGE_HEADER};
+use bench_web::auth::{ADMIN_HEADER, JUDGE_HEADER, USER_HEADER};
 use bytes_stream::ByteStream;
 use clap::Args;
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
@@ -24,6 +24,7 @@ use tokio::io::AsyncWriteExt;
 
 pub(crate) use crate::encoding::encode;
 use crate::exit::{Problem, disk_full, sentence};
+use crate::helper_keys::HelperKeys;
 use crate::logs;
 use crate::output;
 use crate::refusal::Refusal;
@@ -86,7 +87,7 @@ impl ServerArgs {
             transport: Transport::Remote(remote::Remote::new(server)?),
             key,
             admin,
-            judge_key: None,
+            helper_keys: HelperKeys::default(),
         }))
     }
 }
@@ -97,8 +98,8 @@ pub(crate) struct Client {
     transport: Transport,
     key: Option<Secret>,
     admin: Option<Secret>,
-    /// Caller's key for the judge, sent with orders and changes.
-    judge_key: Option<Secret>,
+    /// Caller's own keys for judge and user model, sent with orders and changes.
+    helper_keys: HelperKeys,
 }
 
 #[derive(Debug, Clone)]
@@ -143,7 +144,7 @@ impl Client {
             transport: Transport::InProcess(in_process::InProcess::new(router, data_dir)),
             key: None,
             admin: None,
-            judge_key: None,
+            helper_keys: HelperKeys::default(),
         }
     }
 
@@ -154,10 +155,10 @@ impl Client {
         self
     }
 
-    /// Sets the caller's key for the judge of the runs that it orders.
+    /// Sets the caller's own keys for judge and user model of the runs that it orders.
     #[must_use]
-    pub(crate) fn with_judge_key(mut self, key: Option<Secret>) -> Self {
-        self.judge_key = key.or(self.judge_key);
+    pub(crate) fn with_helper_keys(mut self, keys: HelperKeys) -> Self {
+        self.helper_keys = keys;
         self
     }
 
@@ -165,7 +166,7 @@ impl Client {
     #[must_use]
     pub(crate) fn acting_as_admin(mut self) -> Self {
         self.key = None;
-        self.judge_key = None;
+        self.helper_keys = HelperKeys::default();
         self
     }
 
@@ -301,9 +302,12 @@ impl Client {
         if let (Some(admin), None) = (&self.admin, &self.key) {
             headers.insert(ADMIN_HEADER, secret_header(admin.expose())?);
         }
-        if let Some(key) = self.judge_key.as_ref().filter(|_| matches!(method, Method::POST | Method::PATCH))
-        {
-            headers.insert(JUDGE_HEADER, secret_header(&format!("Bearer {}", key.expose()))?);
+        if matches!(method, Method::POST | Method::PATCH) {
+            let HelperKeys { judge, user } = &self.helper_keys;
+            for (name, key) in [(JUDGE_HEADER, judge), (USER_HEADER, user)] {
+                let Some(key) = key else { continue };
+                headers.insert(name, secret_header(&format!("Bearer {}", key.expose()))?);
+            }
         }
         let answer = match &self.transport {
             Transport::Remote(remote) => remote.send(method, path, headers, body).await?,

@@ -45,6 +45,7 @@ use crate::again;
 use crate::client::{Client, ServerArgs};
 use crate::data_dir::DataArgs;
 use crate::exit::{ExitStatus, Problem, plain};
+use crate::helper_keys::HelperKeys;
 use crate::output;
 use bench_stack::{Stack, StackOptions};
 
@@ -203,7 +204,7 @@ impl Api {
     async fn open(server: &ServerArgs, data: &DataArgs) -> anyhow::Result<Self> {
         again::remember(server, data, None);
         if let Some(client) = server.client()? {
-            return Ok(Self { client: client.with_judge_key(judge::judge_key()), stack: None });
+            return Ok(Self { client: client.with_helper_keys(HelperKeys::from_variables()), stack: None });
         }
         Self::open_with(data.options()?, server).await
     }
@@ -220,7 +221,7 @@ impl Api {
         let key = server.named_key()?;
         let stack = Stack::open(options).await?;
         let client = Client::in_process(stack.router(), stack.embedded.data_dir().to_owned());
-        let client = client.with_key(key).with_judge_key(judge::judge_key());
+        let client = client.with_key(key).with_helper_keys(HelperKeys::from_variables());
         Ok(Self { client, stack: Some(stack) })
     }
 

@@ -174,6 +174,7 @@ pub(crate) const fn is_wrong_usage(code: Code) -> bool {
             | Code::PriceUnknown
             | Code::SamplesLimit
             | Code::UnsupportedProvider
+            | Code::UserKeyRequired
     )
 }
 

@@ -36,6 +36,7 @@ mod encoding;
 mod episodes;
 mod exit;
 mod format;
+mod helper_keys;
 mod judge_name;
 mod layout;
 mod logs;

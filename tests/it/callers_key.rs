@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use bench_domain::{RunId, RunStatus};
+use bench_domain::{ModelRole, RunId, RunStatus};
 use bench_state::{EventKind, NewEvent};
 use bench_tests::files::files_with;
 use bench_tests::model_server::Reply;
@@ -16,7 +16,7 @@ const OTHER_KEY: &str = "sk-caller-b80d15e6a9c34f72";
 const OPERATORS_KEY: &str = "sk-operator-51c0e2";
 
 async fn assert_stored(world: &World, run: RunId, stored: bool) {
-    assert_eq!(world.stack.credentials.get(run).await.unwrap().is_some(), stored);
+    assert_eq!(world.stack.credentials.get(run, ModelRole::Model).await.unwrap().is_some(), stored);
     for key in [KEY, OTHER_KEY] {
         assert_eq!(files_with(&world.data_dir(), key), Vec::<String>::new());
     }
@@ -111,7 +111,7 @@ fn clearing_up_an_older_generation_leaves_the_new_key() {
         let run = Order::mmlu_pro(3).with_key(KEY).place(&world).await;
         let credentials = &world.stack.credentials;
         let key = bench_domain::Secret::new(OTHER_KEY).unwrap();
-        let sealed = credentials.seal(run, 2, &key).await.unwrap();
+        let sealed = credentials.seal(run, ModelRole::Model, 2, &key).await.unwrap();
         let state = &world.stack.state;
         for (generation, sealed) in [(1, None), (2, Some(&sealed))] {
             let record = state.run(run).await.unwrap().unwrap();
@@ -125,9 +125,9 @@ fn clearing_up_an_older_generation_leaves_the_new_key() {
             state.change_run_with(&record, &next, generation, &event, now, renewal).await.unwrap();
         }
         credentials.delete_up_to_generation(run, 1).await.unwrap();
-        assert_eq!(credentials.get(run).await.unwrap(), Some(key));
+        assert_eq!(credentials.get(run, ModelRole::Model).await.unwrap(), Some(key));
         credentials.delete_up_to_generation(run, 2).await.unwrap();
-        assert_eq!(credentials.get(run).await.unwrap(), None);
+        assert_eq!(credentials.get(run, ModelRole::Model).await.unwrap(), None);
     });
 }
 

@@ -3,16 +3,20 @@
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
-use bench_domain::{Code, Outcome, RunId, SampleBody, Verdict};
+use bench_domain::{Code, ModelRole, Outcome, RunId, SampleBody, Verdict};
 use bench_embedded::Recorder;
 use bench_sandy::testing::{Call, Endpoint, Fault, Options};
-use bench_state::SampleRecord;
+use bench_state::{EventKind, SampleRecord};
+use bench_tests::files::files_with;
 use bench_tests::model_server::{ModelRequest, Reply};
 use serde_json::{Value, json};
+use tokio::sync::watch;
 
 use crate::kill_everywhere::Tripwire;
+use crate::labels::send;
 use crate::support::{Expected, ManualDriver, Order, Settings, USER, World, check, runtime};
 
 const NAME: &str = "tau_bench_telecom";
@@ -170,6 +174,56 @@ fn a_right_conversation_earns_the_reward() {
         };
         assert!(of(false).all(|request| !request.contains("press_lock")));
         assert!(of(true).all(|request| !request.contains("end_ride")));
+    });
+}
+
+async fn turns(world: &World, run: RunId, from: u64) -> Value {
+    let path = format!("/api/runs/{run}/items/turns?benchmark={NAME}&from={from}");
+    let (status, body) = send(world, "GET", &path, None).await;
+    assert_eq!(status, 200, "{}", String::from_utf8_lossy(&body));
+    serde_json::from_slice(&body).unwrap()
+}
+
+#[test]
+fn a_running_conversation_shows_the_steps_that_its_trajectory_will_have() {
+    runtime().block_on(async {
+        let (release, released) = watch::channel(false);
+        let is_asked = Arc::new(AtomicBool::new(false));
+        let asked = Arc::clone(&is_asked);
+        // The user's message after both of its calls is held back.
+        let rule = move |request: &ModelRequest| match solves(request) {
+            Reply::Text(text)
+                if is_user(request) && own_messages(request) == 3 && !asked.swap(true, Ordering::SeqCst) =>
+            {
+                Reply::Once(released.clone(), text)
+            }
+            reply => reply,
+        };
+        let world = World::open(settings(), rule).await;
+        let run = order().place(&world).await;
+        let driver = ManualDriver::new(&world, 0);
+        let watching = async {
+            while !is_asked.load(Ordering::SeqCst) {
+                tokio::time::sleep(Duration::from_millis(1)).await;
+            }
+            let seen = (turns(&world, run, 0).await, turns(&world, run, 2).await);
+            release.send_replace(true);
+            seen
+        };
+        let ((), (seen, part)) = tokio::join!(driver.drain(), watching);
+        check(&world, run, Expected::SUCCEEDED).await;
+        assert_eq!(seen["phase"], "agent", "{seen}");
+        let steps = seen["steps"].as_array().unwrap();
+        assert_eq!(seen["total"], steps.len());
+        assert_eq!(part["steps"].as_array().unwrap()[..], steps[2..]);
+        let (_, body) = sample(&world, run).await;
+        let log = body.episode.unwrap().log("agent/trajectory.json").unwrap().text.clone();
+        let log: Value = serde_json::from_str(&log).unwrap();
+        let all = log["steps"].as_array().unwrap();
+        assert_eq!(all[..steps.len()], steps[..]);
+        assert!((4..all.len()).contains(&steps.len()), "{} of {}", steps.len(), all.len());
+        let over = turns(&world, run, 0).await;
+        assert_eq!((&over["phase"], &over["steps"]), (&json!("over"), &json!([])));
     });
 }
 
@@ -333,6 +387,87 @@ fn a_failing_provider_is_waited_for_and_never_scored() {
         let (verdict, _, _) = verdict_of(settings(), refuses).await;
         assert_eq!((verdict.score, verdict.code), (None, Some(Code::ContentFiltered)), "{verdict:?}");
         assert!(verdict.reason.starts_with("the user model could not be asked"), "{}", verdict.reason);
+    });
+}
+
+/// The model's key is never sent to the user model's provider, nor the other way around, and neither is stored as text.
+#[test]
+fn each_model_is_asked_with_its_own_key() {
+    const KEY: &str = "sk-agent-51c7be02d9a84f36";
+    const USER_KEY: &str = "sk-user-90ad3e6f17bc4825";
+    runtime().block_on(async {
+        let wrong = Arc::new(AtomicU64::new(0));
+        let counted = Arc::clone(&wrong);
+        let rule = move |request: &ModelRequest| {
+            let (own, other) = if is_user(request) { (USER_KEY, KEY) } else { (KEY, USER_KEY) };
+            if request.key.as_deref() != Some(own) || request.body.to_string().contains(other) {
+                counted.fetch_add(1, Ordering::Relaxed);
+            }
+            match solves(request) {
+                Reply::Text(said) => text(&format!("{said} My key is {own}.")),
+                reply => reply,
+            }
+        };
+        let world = World::open(settings(), rule).await;
+        let run = order().with_key(KEY).with_user_key(USER_KEY).place(&world).await;
+        ManualDriver::new(&world, 0).drain().await;
+        check(&world, run, Expected::SUCCEEDED).await;
+        assert_eq!((wrong.load(Ordering::Relaxed), world.model.total()), (0, CALLS));
+        let (_, body) = sample(&world, run).await;
+        let stored = serde_json::to_string(&body).unwrap();
+        assert!(stored.contains("My key is [redacted]"), "{stored}");
+        for key in [KEY, USER_KEY] {
+            assert!(!stored.contains(key));
+            assert_eq!(files_with(&world.data_dir(), key), Vec::<String>::new());
+        }
+        let credentials = &world.stack.credentials;
+        assert!(!credentials.has(run).await.unwrap(), "the keys are gone with the run");
+    });
+}
+
+#[test]
+fn a_wait_for_the_user_models_provider_is_shown_as_its_own() {
+    runtime().block_on(async {
+        let limits = |request: &ModelRequest| match is_user(request) {
+            true => Reply::Status(429, "{}".to_owned(), vec![("retry-after", "3600".to_owned())]),
+            false => solves(request),
+        };
+        let world = World::open(settings(), limits).await;
+        let run = order().place(&world).await;
+        ManualDriver::new(&world, 0).drain().await;
+        let wait = world.stored_run(run).await.run.provider_wait.unwrap();
+        assert_eq!(wait.role, ModelRole::UserModel, "{wait:?}");
+        let (_, view) = send(&world, "GET", &format!("/api/runs/{run}"), None).await;
+        let view: Value = serde_json::from_slice(&view).unwrap();
+        assert_eq!(
+            (&view["waiting"]["waits_for"], &view["waiting"]["waiting_samples"]),
+            (&json!("user_model"), &json!(1))
+        );
+        let events = world.stack.state.events(run, 0, 100).await.unwrap();
+        let event = events.iter().find(|event| event.event_type == EventKind::ProviderWaitStarted).unwrap();
+        assert!(event.message.starts_with("The user model's provider limits"), "{}", event.message);
+        assert_eq!(event.data.as_ref().unwrap()["waits_for"], "user_model");
+    });
+}
+
+/// A refusal of the user model names the setting that changes it, not one of the evaluated model.
+#[test]
+fn a_user_model_that_refuses_the_temperature_stops_the_run_with_advice() {
+    runtime().block_on(async {
+        let refuses = |request: &ModelRequest| match is_user(request) {
+            true => {
+                let error =
+                    r#"{"error":{"message":"Unsupported value: temperature 0, only 1 is supported"}}"#;
+                Reply::Status(400, error.to_owned(), Vec::new())
+            }
+            false => solves(request),
+        };
+        let world = World::open(settings(), refuses).await;
+        let run = order().place(&world).await;
+        ManualDriver::new(&world, 0).drain().await;
+        let state = format!("{:?}", world.stored_run(run).await.run.state);
+        assert!(state.contains("--user-temperature 1") && !state.contains("--omit"), "{state}");
+        assert_eq!(world.model.total(), 1);
     });
 }
 

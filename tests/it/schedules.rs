@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bench_domain::run::{AuthMode, Owner};
 use bench_domain::schedule::{Delivery, Firing, FiringState, FiringStatus, NoticeKind, Schedule, Timing};
-use bench_domain::{Code, RunId, RunStatus, ScheduleId, Secret, Timestamp};
+use bench_domain::{Code, ModelRole, RunId, RunStatus, ScheduleId, Secret, Timestamp};
 use bench_embedded::faults::FaultKind;
 use bench_scheduler::{Done, Ticked};
 use bench_state::{FiringRef, NewEvent, RunFilter, ScheduleWrite, Transition};
@@ -60,7 +60,7 @@ async fn nightly_schedule(world: &World, items: usize, change: impl FnOnce(&mut 
     let sealed = match schedule.auth {
         AuthMode::System => None,
         AuthMode::ApiKey => {
-            Some(world.stack.credentials.seal_for_schedule(id, &Secret::new(KEY).unwrap()).await.unwrap())
+            Some(world.stack.credentials.seal_for_schedule(id, ModelRole::Model, &Secret::new(KEY).unwrap()).await.unwrap())
         }
     };
     let create = || world.stack.state.create_schedule(&schedule, sealed.clone());
@@ -273,9 +273,9 @@ fn a_schedules_own_key_stays_until_it_is_deleted_and_is_used_for_its_provider_on
             let run = schedule.id.run_id_at(night(number));
             assert_eq!(world.stored_run(run).await.run.spec.owner, owner);
             // The run's copy of the key is deleted with the run.
-            assert_eq!(credentials.get(run).await.unwrap(), None);
+            assert_eq!(credentials.get(run, ModelRole::Model).await.unwrap(), None);
             assert_eq!(
-                credentials.get_for_schedule(schedule.id).await.unwrap(),
+                credentials.get_for_schedule(schedule.id, ModelRole::Model).await.unwrap(),
                 Some(Secret::new(KEY).unwrap())
             );
         }
@@ -288,7 +288,7 @@ fn a_schedules_own_key_stays_until_it_is_deleted_and_is_used_for_its_provider_on
         let record = world.stack.state.schedule(schedule.id).await.unwrap().unwrap();
         let removal = || credentials.removal_for_schedule(schedule.id).unwrap();
         assert_eq!(world.stack.state.delete_schedule(&record, removal()).await.unwrap(), Transition::Done);
-        assert_eq!(credentials.get_for_schedule(schedule.id).await.unwrap(), None);
+        assert_eq!(credentials.get_for_schedule(schedule.id, ModelRole::Model).await.unwrap(), None);
         assert_eq!(firings(&world, &schedule).await, []);
         // Deleting is safe to repeat, and nothing runs any more.
         assert_eq!(world.stack.state.delete_schedule(&record, removal()).await.unwrap(), Transition::Done);
@@ -543,7 +543,7 @@ fn keys_that_are_left_over_are_removed() {
         };
         assert_eq!(reap().await, (1, 0));
         // The key is restored, which should never happen, by writing it with another record.
-        let sealed = credentials.seal(run, 1, &Secret::new(KEY).unwrap()).await.unwrap();
+        let sealed = credentials.seal(run, ModelRole::Model, 1, &Secret::new(KEY).unwrap()).await.unwrap();
         let mut schedule = nightly_schedule(&world, 3, |schedule| schedule.enabled = false).await;
         schedule.id = ScheduleId::random();
         schedule.name = "another".into();

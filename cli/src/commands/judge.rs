@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::env;
 
-use bench_domain::{Generation, Secret};
+use bench_domain::Generation;
 use bench_inference::ModelSource;
 use bench_runs::JudgeOrder;
 use clap::Args;
@@ -14,9 +14,6 @@ use super::order_settings::parse_temperature;
 use crate::exit::Problem;
 use crate::judge_name::{MODEL_VARIABLE, NamedJudge, named_judge};
 use crate::output;
-
-/// Variable with the caller's key for the judge.
-const KEY_VARIABLE: &str = "BENCH_JUDGE_API_KEY";
 
 /// Judge of benchmarks whose answers a model grades.
 #[derive(Debug, Clone, Default, Args)]
@@ -118,11 +115,6 @@ impl Judge {
         given("max_tokens", json!(self.generation.max_tokens));
         (!body.is_empty()).then_some(Value::Object(body))
     }
-}
-
-/// Returns the caller's key for the judge.
-pub(crate) fn judge_key() -> Option<Secret> {
-    env::var(KEY_VARIABLE).ok().and_then(Secret::new)
 }
 
 /// Parses `NAME=PROTOCOL`, or `PROTOCOL` alone if the order has one benchmark. A server may have further protocols.

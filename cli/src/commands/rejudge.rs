@@ -1,7 +1,7 @@
 //! `bench rejudge`.
 
 use bench_domain::statistics::PairedComparison;
-use bench_domain::{Code, RunId};
+use bench_domain::{Code, ModelRole, RunId};
 use bench_runs::{Orders, RejudgeOrder, RunError, Standing};
 use bench_stack::OwnEndpoint;
 use bench_state::Scope;
@@ -9,9 +9,9 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::judge::{JudgeArgs, judge_key};
+use super::judge::JudgeArgs;
 use super::run::budget::BudgetArgs;
-use super::run::checks::check_named_judge;
+use super::run::checks::check_named_helper;
 use super::run::place::endpoint_to_send;
 use super::run::preview::{Rejudge, confirm_rejudge};
 use super::run::session::Session;
@@ -19,6 +19,7 @@ use super::run::{WorkArgs, results};
 use crate::client::{Client, ServerArgs};
 use crate::data_dir::DataArgs;
 use crate::exit::{ExitStatus, Problem, plain};
+use crate::helper_keys::HelperKeys;
 use crate::refusal::Refusal;
 use crate::run_ref::RunRef;
 use crate::table::{Column, Table};
@@ -73,9 +74,10 @@ pub(crate) async fn run(args: RejudgeArgs) -> anyhow::Result<ExitStatus> {
             "--judge-base-url can't be used with --server: servers accept no addresses from callers";
         return Err(Problem::usage(message).hint("leave --server out to run on this machine").into());
     }
-    let (key, judge_key) = (args.server.named_key()?, judge_key());
+    let (key, judge_key) = (args.server.named_key()?, HelperKeys::from_variables().judge);
     if let Some(named) = judge.named.as_ref().filter(|_| !remote) {
-        check_named_judge(named, base_url.as_deref(), judge_key.as_ref().or(key.as_ref()))?;
+        let key = judge_key.as_ref().or(key.as_ref());
+        check_named_helper(ModelRole::Judge, named, base_url.as_deref(), key)?;
     }
     let mut body = args.budget.body().and_then(|body| body.as_object().cloned()).unwrap_or_default();
     body.extend(judge.body().map(|judge| ("judge".to_owned(), judge)));
@@ -124,6 +126,7 @@ pub(crate) async fn run(args: RejudgeArgs) -> anyhow::Result<ExitStatus> {
                     base_url,
                     api_key: key,
                     judge_key,
+                    session: None,
                     idempotency_key: None,
                     warnings: Vec::new(),
                 };

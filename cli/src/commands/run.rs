@@ -112,7 +112,7 @@ pub(crate) fn help() -> String {
 Models: {}
 Keys of providers: {}
     or the variable that --api-key-env names. BENCH_JUDGE_API_KEY is a key for
-    the judge alone.
+    the judge alone, BENCH_USER_API_KEY one for the user model alone.
 Exit codes: 0 if every run succeeded, 1 if one failed, 2 for wrong usage, 130
     after Ctrl-C.",
         ModelName::forms().replace("openai-compatible", "\n    openai-compatible"),
@@ -182,7 +182,7 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitStatus> {
     if args.dry_run {
         return dry::run(&args).await;
     }
-    let Resolved { plan, key, judge_key } = order::resolve(&args)?;
+    let Resolved { plan, key, helper_keys } = order::resolve(&args)?;
     results::check_folder(&args.work.out)?;
     if args.server.server().is_none() {
         let options = args.data.options()?;
@@ -197,7 +197,7 @@ pub(crate) async fn run(args: RunArgs) -> anyhow::Result<ExitStatus> {
         match stack {
             Some(stack) => {
                 loaded = LoadedModels::load(&plan).await?;
-                plan.order_in_process(client, stack, key, judge_key, datasets).await
+                plan.order_in_process(client, stack, key, helper_keys, datasets).await
             }
             None => plan.order_at_server(client, key.is_some()).await.map(|runs| (runs, Vec::new())),
         }

@@ -36,6 +36,7 @@ impl Waiting {
         };
         match self.waits_for.as_str() {
             "judge" => format!("judge: {reason}"),
+            "user_model" => format!("user model: {reason}"),
             _ => reason.to_owned(),
         }
     }
@@ -77,6 +78,8 @@ mod tests {
             wait.describe_with_message(at(3_590)),
             "rate limited, next request in 10 s, 28 waiting (HTTP 429: slow down)"
         );
+        let user = Waiting { waits_for: "user_model".into(), ..wait.clone() };
+        assert_eq!(user.describe(at(60)), "user model: rate limited, next request in 59 m 0 s, 28 waiting");
         let judge = Waiting {
             kind: "unavailable".into(),
             waits_for: "judge".into(),

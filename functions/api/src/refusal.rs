@@ -1,6 +1,6 @@
 //! Refused orders as HTTP errors.
 
-use bench_domain::UnusualStatus;
+use bench_domain::{Code, UnusualStatus};
 use bench_runs::RunError;
 use bench_web::ApiError;
 
@@ -12,6 +12,12 @@ pub(crate) fn refusal(error: RunError) -> ApiError {
         RunError::RunOpen { .. } => ApiError::unusual(UnusualStatus::RejudgeOfOpenRun, detail),
         RunError::AnswersDeleted => ApiError::unusual(UnusualStatus::RejudgeOfDeletedRun, detail),
         _ => ApiError::new(error.code(), detail),
+    };
+    let refused = match error.code() {
+        Code::ScopeMissing => refused.hint(
+            "sign in again and allow this site to call models, or order with a key of your own, as `Authorization: Bearer KEY`",
+        ),
+        _ => refused,
     };
     match error.retry_after() {
         Some(wait) => refused.after(wait),
@@ -25,6 +31,10 @@ fn sentence(error: &RunError) -> String {
         RunError::JudgeNeedsKey(judge) => format!(
             "the judge `{judge}` needs a key of your own; send it as `X-Judge-Authorization: Bearer KEY`, or leave \
              `judge.model_id` out"
+        ),
+        RunError::UserNeedsKey(user) => format!(
+            "the user model `{user}` needs a key of your own; send it as `X-User-Authorization: Bearer KEY`, or name one of \
+             the provider that your key is for"
         ),
         RunError::KeyReused => {
             "this `Idempotency-Key` was used for another order; use a new one for each order".to_owned()
@@ -41,7 +51,7 @@ mod tests {
     use std::time::Duration;
 
     use axum::response::IntoResponse;
-    use bench_domain::{Code, RunId, RunStatus};
+    use bench_domain::{RunId, RunStatus};
     use bench_runs::AccessDenied;
 
     use super::*;
@@ -55,6 +65,7 @@ mod tests {
             (RunError::ResponsesMisplaced, 400, Code::InvalidModel, None),
             (RunError::PriceUnknown, 400, Code::PriceUnknown, None),
             (RunError::JudgeNeedsKey("a/b".into()), 400, Code::JudgeKeyRequired, None),
+            (RunError::UserNeedsKey("a/b".into()), 400, Code::UserKeyRequired, None),
             (RunError::Judge(Box::new(RunError::ModelNotFound)), 404, Code::ModelNotFound, None),
             (RunError::NoBenchmarks, 400, Code::NoBenchmarks, None),
             (RunError::DatasetNotAvailable("gated".into()), 400, Code::DatasetUnavailable, None),

@@ -21,9 +21,9 @@ use bench_state::ScheduleRecord;
 use bench_web::body::read_object;
 use bench_web::error::ErrorBody;
 use bench_web::size::fitting;
-use bench_web::{ApiError, Caller, FieldReader, Path};
+use bench_web::{ApiError, Caller, FieldReader, Identity, Path};
 use futures_util::{StreamExt, TryStreamExt, stream};
-use http::{HeaderMap, StatusCode, Uri};
+use http::{StatusCode, Uri};
 use serde::Serialize;
 use utoipa::{OpenApi, ToSchema};
 
@@ -68,7 +68,7 @@ pub(crate) struct Document;
 pub(crate) struct SchedulesView {
     /// Schedules, oldest first.
     schedules: Vec<ScheduleView>,
-    /// Number of all schedules.
+    /// Number of all schedules that the caller may see.
     total: u64,
     /// `offset` of the next page; null at the end.
     next_offset: Option<u64>,
@@ -107,7 +107,8 @@ pub(crate) struct DeletedView {
 async fn view(api: &Api, record: &ScheduleRecord, caller: &Caller) -> Result<ScheduleView, ApiError> {
     let schedule = &record.schedule;
     let last = api.state.firings(schedule.id, None, 1).await?.pop();
-    Ok(ScheduleView::new(schedule, last.as_ref(), caller.owns(&schedule.owner), bench_clock::now()))
+    let view = ScheduleView::new(schedule, last.as_ref(), caller.owns(&schedule.owner), bench_clock::now());
+    Ok(ScheduleView { is_mine: caller.is_own(&schedule.owner), ..view })
 }
 
 /// Lists schedules, oldest first.
@@ -118,25 +119,31 @@ async fn view(api: &Api, record: &ScheduleRecord, caller: &Caller) -> Result<Sch
     params(
         ("limit" = Option<u64>, Query, description = "Number of schedules, 1 to 200, default 100"),
         ("offset" = Option<u64>, Query, description = "Number of schedules to skip, default 0"),
+        ("mine" = Option<bool>, Query, description = "True for only the caller's own schedules"),
     ),
     responses((status = 200, body = SchedulesView), (status = 422, body = ErrorBody)),
 )]
 pub(crate) async fn get_schedules(
     State(api): State<Arc<Api>>,
-    headers: HeaderMap,
+    identity: Identity,
     uri: Uri,
 ) -> Result<Json<SchedulesView>, ApiError> {
     let mut fields = FieldReader::from_query(&uri);
     let limit = fields.integer("limit", 100, 1, 200);
     let offset = fields.integer("offset", 0, 0, u64::MAX);
+    let mine = fields.flag("mine");
     fields.finish()?;
-    let caller = api.access.reader(&headers);
-    let records = api.state.list_schedules().await?;
+    let caller = identity.reader();
+    let mut records = api.state.list_schedules().await?;
+    records.retain(|ScheduleRecord { schedule, .. }| match mine {
+        true => caller.is_own(&schedule.owner),
+        false => schedule.run.labels.visibility.is_public() || caller.owns(&schedule.owner),
+    });
     let total = records.len() as u64;
     let skip = usize::try_from(offset).unwrap_or(usize::MAX);
     let take = usize::try_from(limit).unwrap_or(usize::MAX);
     let records: Vec<ScheduleRecord> = records.into_iter().skip(skip).take(take).collect();
-    let read: Vec<_> = records.iter().map(|record| view(&api, record, &caller)).collect();
+    let read: Vec<_> = records.iter().map(|record| view(&api, record, caller)).collect();
     let mut schedules: Vec<ScheduleView> =
         stream::iter(read).buffered(CONCURRENT_READS).try_collect().await?;
     schedules.truncate(fitting(&schedules));
@@ -154,6 +161,7 @@ pub(crate) async fn get_schedules(
     request_body = ScheduleOrder,
     params(
         ("X-Judge-Authorization" = Option<String>, Header, description = "`Bearer` and the caller's own key for the judge, stored like the other key"),
+        ("X-User-Authorization" = Option<String>, Header, description = "`Bearer` and the caller's own key for the user model, stored like the other key"),
     ),
     responses(
         (status = 201, body = SavedView),
@@ -192,10 +200,10 @@ pub(crate) async fn post_schedule(
 pub(crate) async fn get_schedule(
     State(api): State<Arc<Api>>,
     Path(id): Path<String>,
-    headers: HeaderMap,
+    identity: Identity,
 ) -> Result<Json<ScheduleView>, ApiError> {
-    let record = find(&api, &id).await?;
-    view(&api, &record, &api.access.reader(&headers)).await.map(Json)
+    let record = find(&api, &id, identity.reader()).await?;
+    view(&api, &record, identity.reader()).await.map(Json)
 }
 
 /// Changes the sent fields of a schedule.
@@ -209,6 +217,7 @@ pub(crate) async fn get_schedule(
     params(
         ("schedule_id" = String, Path, description = "Id of the schedule"),
         ("X-Judge-Authorization" = Option<String>, Header, description = "`Bearer` and the caller's own key for the judge, to replace it"),
+        ("X-User-Authorization" = Option<String>, Header, description = "`Bearer` and the caller's own key for the user model, to replace it"),
     ),
     request_body(content = ScheduleOrder, description = "Any fields of a new schedule"),
     responses(
@@ -227,10 +236,11 @@ pub(crate) async fn patch_schedule(
     request: Request,
 ) -> Result<Json<SavedView>, ApiError> {
     let (parts, body) = request.into_parts();
+    let identity = Identity::of(&parts);
     let change = Change::new(read_object(&parts.headers, body).await?.into_fields());
     let (ignored, warnings) = change::change(&api, &id, &change, &parts).await?;
-    let record = find(&api, &id).await?;
-    let schedule = view(&api, &record, &api.access.reader(&parts.headers)).await?;
+    let record = find(&api, &id, identity.reader()).await?;
+    let schedule = view(&api, &record, identity.reader()).await?;
     Ok(Json(SavedView { schedule, ignored_benchmarks: ignored, warnings }))
 }
 
@@ -250,9 +260,9 @@ pub(crate) async fn patch_schedule(
 pub(crate) async fn delete_schedule(
     State(api): State<Arc<Api>>,
     Path(id): Path<String>,
-    headers: HeaderMap,
+    identity: Identity,
 ) -> Result<Json<DeletedView>, ApiError> {
-    change::delete(&api, &id, &headers).await?;
+    change::delete(&api, &id, &identity).await?;
     Ok(Json(DeletedView { success: true, message: "Schedule deleted" }))
 }
 
@@ -270,7 +280,7 @@ pub(crate) async fn delete_schedule(
 pub(crate) async fn get_firings(
     State(api): State<Arc<Api>>,
     Path(id): Path<String>,
-    headers: HeaderMap,
+    identity: Identity,
     uri: Uri,
 ) -> Result<Json<FiringsView>, ApiError> {
     let mut fields = FieldReader::from_query(&uri);
@@ -282,8 +292,8 @@ pub(crate) async fn get_firings(
         fields.note("value_error", "before", "Input should be the `next_before` of a page");
     }
     fields.finish()?;
-    let schedule = find(&api, &id).await?.schedule;
-    let is_owner = api.access.reader(&headers).owns(&schedule.owner);
+    let schedule = find(&api, &id, identity.reader()).await?.schedule;
+    let is_owner = identity.reader().owns(&schedule.owner);
     let limit = usize::try_from(limit).unwrap_or(1);
     let found: Vec<Firing> = api.state.firings(schedule.id, before.and_then(Result::ok), limit).await?;
     let is_last = found.len() < limit;

@@ -72,6 +72,7 @@ static METADATA: Metadata = Metadata {
         "An empty reply, and one with a tool call whose arguments are no JSON object, is asked again, up to three times in a row; officially the whole conversation starts over. Empty arguments count as {}.",
         "A reply that the provider refuses, or that no longer fits into the model's context, ends the sample without a grade, as an exception does officially, but without three more tries.",
         "Both models are sent the trial's seed, as officially, unless the order gives a model its own.",
+        "Both models are asked at temperature 0, also one that refuses it, which needs `--omit temperature` or `--temperature 1`, or `--user-temperature 1` for the user model; officially the client library leaves out the temperature for models that it knows to refuse it.",
         "A refusal's text is a message, where officially the message is empty.",
         "Ids that the package draws at random are numbered per task, so that a replay of the conversation gives the same ones.",
         "Requests are streamed, and have no num_retries; a provider that is busy or fails is waited for instead.",

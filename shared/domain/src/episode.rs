@@ -222,7 +222,7 @@ pub struct DialogueReport {
     pub errors: u32,
     /// Index of the sample among those of its item, from 0.
     pub trial: u32,
-    /// Seed that both models were sent.
+    /// Seed of the trial. Each model is sent it, unless the order names a seed for that model.
     pub seed: i64,
     /// Name of the user simulator's model, with its provider.
     pub user_model: String,

@@ -5,12 +5,12 @@
 use std::time::Duration;
 
 use bench_domain::budget::grouped;
-use bench_domain::{Code, Prompt, Spending, Usage};
+use bench_domain::{Code, ModelRole, Prompt, Spending, Usage};
 use bench_inference::Failure;
 use bench_inference::tokens::estimate_prompt;
 
 use crate::Pipeline;
-use crate::context::{ClaimedSample, Role};
+use crate::context::ClaimedSample;
 use crate::error::PipelineError;
 
 /// Interval at which an attempt checks again whether pending answers were committed.
@@ -48,7 +48,7 @@ impl Pipeline {
             tokio::time::sleep(COMMIT_POLL_INTERVAL).await;
             waited = true;
         }
-        let answer_time = self.answer_limit(claimed, Role::Model);
+        let answer_time = self.answer_limit(claimed, ModelRole::Model);
         if waited && claimed.deadline.remaining(self.config.reserve) < answer_time {
             // The wait must not shorten the time that the model has for its answer.
             self.put_off(claimed, Duration::ZERO, claimed.record.history).await?;
@@ -61,7 +61,7 @@ impl Pipeline {
     pub(crate) async fn count_failed(
         &self,
         claimed: &ClaimedSample,
-        role: Role,
+        role: ModelRole,
         prompt: &Prompt,
         failure: &Failure,
     ) {

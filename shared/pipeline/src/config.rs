@@ -5,6 +5,7 @@ use std::time::Duration;
 use bench_benchmarks::AnswerTime;
 use bench_domain::Secret;
 use bench_inference::Keys;
+use bench_sign_in::SignInConfig;
 
 use crate::WorkerIdentity;
 
@@ -21,19 +22,23 @@ pub struct PipelineConfig {
     pub reserve: Duration,
     /// Name and capacity of this worker, shown to operators.
     pub identity: WorkerIdentity,
+    /// The sign-in, with which access tokens of users are renewed; `None` if the server has none.
+    pub sign_in: Option<SignInConfig>,
     /// The operator's keys other than those of providers, as far as this process has them. They are removed
     /// from every stored text.
     pub keys: Keys,
 }
 
 /// Variables that hold keys and passwords other than those of providers.
-const KEY_VARIABLES: [&str; 9] = [
+const KEY_VARIABLES: [&str; 11] = [
+    "CHUTES_CLIENT_SECRET",
     "HF_TOKEN",
     "SANDY_API_KEY",
     "ADMIN_SECRET",
     "BENCH_ADMIN_SECRET",
     "BENCH_API_KEY",
     "BENCH_JUDGE_API_KEY",
+    "BENCH_USER_API_KEY",
     "BENCH_MASTER_KEY",
     "BENCH_OWNER_KEY",
     "BENCH_SIGNING_PRIVATE_KEY",
@@ -47,6 +52,7 @@ impl Default for PipelineConfig {
             answer_time: AnswerTime::default(),
             reserve: Duration::from_secs(60),
             identity: WorkerIdentity::default(),
+            sign_in: None,
             keys: Keys::default(),
         }
     }
@@ -96,6 +102,7 @@ impl PipelineConfig {
             answer_time: AnswerTime::from_vars(&var).map_err(anyhow::Error::msg)?,
             reserve: default.reserve,
             identity: WorkerIdentity::from_vars(&var)?,
+            sign_in: SignInConfig::from_vars(&var).map_err(anyhow::Error::msg)?,
             keys: Keys::new(
                 &KEY_VARIABLES.iter().filter_map(|name| Secret::new(var(name)?)).collect::<Vec<_>>(),
             ),

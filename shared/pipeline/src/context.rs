@@ -17,7 +17,7 @@ pub(crate) use self::agent_cache::AgentCache;
 pub use self::benchmark::{MaterialLoader, SUPPORT_BYTES_MAX};
 pub(crate) use self::claimed::ClaimedSample;
 pub use self::ledger::Ledgers;
-pub(crate) use self::model_client::{KnownWait, ModelClient, ModelClients, Role, Unavailable};
+pub(crate) use self::model_client::{KnownWait, ModelClient, ModelClients, Unavailable};
 pub(crate) use self::refusals::Conclusion;
 pub use self::refusals::REFUSED_SAMPLES;
 pub(crate) use self::runs::RunCache;

@@ -33,18 +33,20 @@ use std::time::{Duration, Instant};
 
 use bench_benchmarks::{AgentChoice, Grading, agent_choice};
 use bench_domain::sample::AttemptHistory;
-use bench_domain::{Answer, Code, EpisodeReport, EpisodeState, SampleBody, Spending, Stage};
+use bench_domain::{
+    Answer, Code, EpisodeReport, EpisodeState, ModelRole, SampleBody, Spending, Stage, Verdict,
+};
 use bench_environments::Labels;
 use bench_episodes::Advance;
 use bench_inference::Keys;
 use bench_sandy::NewSandbox;
 use bench_sandy::job::JobError;
-use bench_state::{AnswerRecord, LedgerEntry, SampleResult, StateError, Turn};
+use bench_state::{AnswerRecord, LedgerEntry, StateError, Turn};
 
 use self::work::Work;
 use crate::Pipeline;
 use crate::commit::StoredBody;
-use crate::context::{ClaimedSample, Role};
+use crate::context::ClaimedSample;
 use crate::error::PipelineError;
 
 /// Time for which a sandbox stays in the ledger beyond the task's own limits: waits for the builder, transfers and late
@@ -236,7 +238,7 @@ impl Pipeline {
                 }
                 (Advance::Asks(request), Some(thinker)) => {
                     let is_late = claimed.deadline.remaining(self.config.reserve)
-                        < self.answer_limit(claimed, Role::Model);
+                        < self.answer_limit(claimed, ModelRole::Model);
                     if is_late && has_stepped {
                         return Box::pin(self.put_episode_off(turn, Duration::ZERO)).await;
                     }
@@ -331,13 +333,8 @@ impl Pipeline {
         body: &SampleBody,
         stored: StoredBody,
     ) -> Result<(), PipelineError> {
-        // The episode removed its environments before it returned the report.
-        if let Some(sandbox) = &state.sandbox {
-            self.end_sandbox(sandbox).await;
-        }
+        self.end_reported_sandbox(state).await;
         let (claimed, report) = (turn.claimed, body.episode.clone().unwrap_or_default());
-        // A run with a budget counted each call when it was stored.
-        let spent = state.paid.filter(|_| claimed.run.ledger.is_none()).unwrap_or_default();
         let benchmark = claimed.benchmark.benchmark;
         let grading = match (report.exception.is_none(), benchmark.workspace(), benchmark.instance()) {
             (true, Some(protocol), _) => protocol.grade(claimed.item(&self.blobs).await?, &body.answer),
@@ -358,16 +355,37 @@ impl Pipeline {
                     latency_ms: report.duration_ms(),
                     ..turn.handed_over.answer.clone()
                 };
+                let spent = uncounted(claimed, state).answers;
                 return self.hand_over(claimed, stage, &answered, spent, None).await;
             }
         };
-        let finished = SampleResult {
-            body: Some(stored.into()),
-            latency_ms: report.duration_ms(),
-            usage: state.paid,
-            ..claimed.record.to_finished(verdict, bench_clock::now())
-        };
-        self.commit(claimed, &finished, Role::Model.spending(spent), None).await
+        self.commit_report(turn, state, stored, verdict, Some(&report)).await
+    }
+
+    /// Commits the verdict on a stored report: with the time and tokens of an episode, or those of the answer that was handed
+    /// over.
+    async fn commit_report(
+        &self,
+        turn: EpisodeTurn<'_>,
+        state: &EpisodeState,
+        stored: StoredBody,
+        verdict: Verdict,
+        episode: Option<&EpisodeReport>,
+    ) -> Result<(), PipelineError> {
+        let claimed = turn.claimed;
+        let mut finished = claimed.record.to_finished(verdict, bench_clock::now());
+        finished.body = Some(stored.into());
+        if let Some(report) = episode {
+            (finished.latency_ms, finished.usage) = (report.duration_ms(), state.paid);
+        }
+        self.commit(claimed, &finished, uncounted(claimed, state), None).await
+    }
+
+    /// Ends the sandbox of a stored report. The episode removed its environments before it returned the report.
+    async fn end_reported_sandbox(&self, state: &EpisodeState) {
+        if let Some(sandbox) = &state.sandbox {
+            self.end_sandbox(sandbox).await;
+        }
     }
 
     /// Saves the checkpoint. Returns `false` if another attempt holds the sample now.
@@ -396,6 +414,18 @@ impl Pipeline {
         let history =
             AttemptHistory { failures: 0, waiting_since: None, lost: 0, ..turn.claimed.record.history };
         self.put_off(turn.claimed, wait, history).await
+    }
+}
+
+/// Returns what an episode has spent and no commit has counted: a run with a budget counts each call when it is stored.
+fn uncounted(claimed: &ClaimedSample, state: &EpisodeState) -> Spending {
+    match claimed.run.ledger {
+        Some(_) => Spending::default(),
+        None => Spending {
+            answers: state.paid.unwrap_or_default(),
+            user: state.user_paid.unwrap_or_default(),
+            ..Spending::default()
+        },
     }
 }
 

@@ -10,7 +10,7 @@ mod verdict;
 
 use bench_benchmarks::Judge;
 use bench_domain::body::JudgeReply;
-use bench_domain::{Answer, Code, Prompt, SampleBody, Usage, Verdict};
+use bench_domain::{Answer, Code, ModelRole, Prompt, SampleBody, Usage, Verdict};
 use bench_inference::tokens::usage_or_estimate;
 use bench_inference::{Failure, FailureKind, TooLong};
 use bench_items::Item;
@@ -18,7 +18,7 @@ use bench_state::Turn;
 
 use crate::Pipeline;
 use crate::commit::StoredBody;
-use crate::context::{ClaimedSample, JudgeSource, ModelClient, ORACLE, Role, Unavailable};
+use crate::context::{ClaimedSample, JudgeSource, ModelClient, ORACLE, Unavailable};
 use crate::error::PipelineError;
 use crate::model::{AskResult, Question};
 
@@ -82,7 +82,7 @@ impl Pipeline {
                 (client.model.qualified(), reply, usage)
             }
         };
-        let spent = Role::Judge.spending(usage);
+        let spent = ModelRole::Judge.spending(usage);
         let receipt = claimed.run.receive(spent);
         let judge_reply = JudgeReply { model, prompt, reply };
         let body = SampleBody { judge_reply: Some(judge_reply.clone()), ..body };

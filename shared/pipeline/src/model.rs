@@ -6,17 +6,19 @@ mod provider_wait;
 mod refusals;
 mod wait;
 
+use std::borrow::Cow;
 use std::time::Duration;
 
-use bench_domain::{Answer, Generation, Prompt};
-use bench_inference::{ChatRequest, Failure, FailureKind};
+use bench_domain::{Answer, Generation, ModelRole, Prompt};
+use bench_inference::{ChatRequest, Endpoint, Failure, FailureKind, Fatal};
+use bench_sign_in::TokenError;
 use serde_json::Value;
 use tokio::time::Instant;
 
 use self::refusals::SendBlocked;
 use self::wait::Admission;
 use crate::Pipeline;
-use crate::context::{ClaimedSample, ModelClient, Role};
+use crate::context::{ClaimedSample, ModelClient};
 use crate::error::PipelineError;
 
 /// Interval at which a call in flight checks whether its run is still open.
@@ -55,8 +57,8 @@ pub(crate) enum AskResult {
 impl Pipeline {
     /// Returns the time limit for one answer: the run's own instead of the benchmark's, and at most the operator's. Replies
     /// of the judge have the benchmark's limit.
-    pub(crate) fn answer_limit(&self, claimed: &ClaimedSample, role: Role) -> Duration {
-        let own = claimed.run.spec.limits.timeout_seconds.filter(|_| role == Role::Model);
+    pub(crate) fn answer_limit(&self, claimed: &ClaimedSample, role: ModelRole) -> Duration {
+        let own = claimed.run.spec.limits.timeout_seconds.filter(|_| role == ModelRole::Model);
         let limit = self.config.answer_time.for_run(claimed.benchmark.benchmark, own);
         match claimed.benchmark.benchmark.has_agent() {
             // The benchmark's limit is that of a whole episode.
@@ -119,7 +121,11 @@ impl Pipeline {
         let Question { prompt, generation, reply_schema, tools, is_continued } = *question;
         let request =
             ChatRequest { model: &client.model.slug, prompt, generation, reply_schema, tools, is_continued };
-        let call = self.chat.complete(&client.endpoint, &request, Some(Instant::now() + time));
+        let endpoint = match self.endpoint(client).await {
+            Ok(endpoint) => endpoint,
+            Err(failure) => return AskResult::Failed(failure),
+        };
+        let call = self.chat.complete(&endpoint, &request, Some(Instant::now() + time));
         tokio::pin!(call);
         let _asking = client.refusals.begin_request();
         let keys = &claimed.run.keys;
@@ -133,7 +139,8 @@ impl Pipeline {
                         keys.redact_answer(&mut answer);
                         AskResult::Answer(Box::new(answer))
                     }
-                    Err(mut failure) => {
+                    Err(failure) => {
+                        let mut failure = of_session(client, failure);
                         failure.redact(keys);
                         AskResult::Failed(failure)
                     }
@@ -147,6 +154,34 @@ impl Pipeline {
             }
         }
     }
+}
+
+impl Pipeline {
+    /// Returns the endpoint of a model, with a valid access token if a signed-in user pays.
+    async fn endpoint<'a>(&self, client: &'a ModelClient) -> Result<Cow<'a, Endpoint>, Failure> {
+        let Some(session) = &client.session else { return Ok(Cow::Borrowed(&client.endpoint)) };
+        match self.tokens.access_token(session).await {
+            Ok(token) => Ok(Cow::Owned(client.endpoint.with_key(token))),
+            Err(TokenError::Gone) => Err(Failure::session_over(SESSION_OVER)),
+            Err(error @ TokenError::NotConfigured) => Err(Failure::session_over(error.to_string())),
+            Err(error @ TokenError::Later(wait)) => Err(Failure::not_yet(wait, error.to_string())),
+            Err(TokenError::State(error)) => {
+                tracing::warn!(%error, "A session's access token can't be read: {error}");
+                Err(Failure::not_yet(TOKEN_RETRY, "the session's access token can't be read at present"))
+            }
+        }
+    }
+}
+
+/// Cause of the failure of a run whose session is over.
+const SESSION_OVER: &str = "Chutes session expired or invalid; sign in again and requeue the run";
+/// Time after which a token that couldn't be read is read again.
+const TOKEN_RETRY: Duration = Duration::from_secs(5);
+
+/// Returns the failure of a request that a session paid for: a refused access token means that the session is over.
+fn of_session(client: &ModelClient, failure: Failure) -> Failure {
+    let is_refused = failure.status == Some(401) && failure.kind == FailureKind::FatalForRun(Fatal::Key);
+    if client.session.is_some() && is_refused { Failure::session_over(SESSION_OVER) } else { failure }
 }
 
 /// Logs that the end of a wait wasn't written: the answer that ended it must not be lost with it.

@@ -1,6 +1,6 @@
 //! Callers' own keys, before they are stored.
 
-use bench_domain::{RunId, Secret};
+use bench_domain::{ModelRole, RunId, ScheduleId, Secret};
 use bench_state::StateError;
 use bench_state::credentials::{Credentials, SealedKey};
 
@@ -11,9 +11,18 @@ pub struct CallerKeys {
     pub own: Option<Secret>,
     /// Key for the judge.
     pub judge: Option<Secret>,
+    /// Key for the user model.
+    pub user: Option<Secret>,
 }
 
 impl CallerKeys {
+    /// Returns the keys with the roles that they are for.
+    fn present(&self) -> impl Iterator<Item = (ModelRole, &Secret)> {
+        let Self { own, judge, user } = self;
+        let keys = [(ModelRole::Model, own), (ModelRole::Judge, judge), (ModelRole::UserModel, user)];
+        keys.into_iter().filter_map(|(role, key)| Some((role, key.as_ref()?)))
+    }
+
     /// Seals the keys, to be stored in one write with the run in this generation; `None` if there are none.
     ///
     /// # Errors
@@ -24,14 +33,26 @@ impl CallerKeys {
         run: RunId,
         generation: u32,
     ) -> Result<Option<SealedKey>, StateError> {
-        let own = match &self.own {
-            Some(key) => Some(credentials.seal(run, generation, key).await?),
-            None => None,
-        };
-        let judge = match &self.judge {
-            Some(key) => Some(credentials.seal_judge(run, generation, key).await?),
-            None => None,
-        };
-        Ok(SealedKey::combine([own, judge]))
+        let mut sealed = Vec::new();
+        for (role, key) in self.present() {
+            sealed.push(credentials.seal(run, role, generation, key).await?);
+        }
+        Ok(SealedKey::combine(sealed))
+    }
+
+    /// Seals the keys, to be stored in one write with the schedule; `None` if there are none.
+    ///
+    /// # Errors
+    /// If the keys can't be sealed.
+    pub async fn seal_for_schedule(
+        &self,
+        credentials: &Credentials,
+        schedule: ScheduleId,
+    ) -> Result<Option<SealedKey>, StateError> {
+        let mut sealed = Vec::new();
+        for (role, key) in self.present() {
+            sealed.push(credentials.seal_for_schedule(schedule, role, key).await?);
+        }
+        Ok(SealedKey::combine(sealed))
     }
 }

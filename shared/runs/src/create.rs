@@ -6,7 +6,7 @@ use bench_state::{Creation, Idempotency, RunWithBenchmarks};
 use crate::creator::FIRST_GENERATION;
 use crate::order::{idempotency_name, no_effect_warning};
 use crate::settings::unused_settings;
-use crate::{CallerKeys, FoundModel, Order, OrderWarning, Orderer, Orders, ResolvedOrder, RunError};
+use crate::{FoundModel, KeptModels, Order, OrderWarning, Orderer, Orders, ResolvedOrder, RunError};
 
 /// Run of an order.
 #[derive(Debug, Clone, PartialEq)]
@@ -91,8 +91,8 @@ impl Orders {
         let (generation, limits) = (order.generation.clone(), order.limits);
         let (wants_judge, is_asked) = (order.judge.is_some(), found.source.is_remote());
         let wants_user = order.user.is_some();
-        let ResolvedOrder { template, ignored, judge_key } =
-            self.template(order, &orderer, found, None).await?;
+        let ResolvedOrder { template, ignored, keys } =
+            self.template(order, &orderer, found, KeptModels::default()).await?;
         if !is_asked {
             warnings.extend(unused_settings(&generation, limits));
         }
@@ -104,17 +104,19 @@ impl Orders {
         }
         self.runs.check_samples(&orderer.owner, &template)?;
         self.runs.count_order(&orderer.owner).await?;
-        let spec = RunSpec {
+        let auth = orderer.auth_for(&template.model);
+        let mut spec = RunSpec {
             id: RunId::random(),
             template,
             rejudges: None,
             owner: orderer.owner.clone(),
-            auth: orderer.auth(),
+            auth,
+            session: None,
             schedule: None,
             software: self.runs.config.software.clone(),
             created_at: bench_clock::now(),
         };
-        let keys = CallerKeys { own: orderer.api_key, judge: judge_key };
+        spec.session = orderer.session.filter(|_| spec.uses_session());
         let sealed = keys.seal(&self.runs.credentials, spec.id, FIRST_GENERATION).await?;
         match self.runs.write(&spec, &ignored, idempotency.as_ref(), sealed).await? {
             Creation::Done => Ok(CreatedRun { warnings, ..self.runs.announce(&spec, ignored).await? }),

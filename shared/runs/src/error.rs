@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bench_domain::run::RunStatus;
-use bench_domain::{Agent, BenchmarkName, Code, RunId};
+use bench_domain::{Agent, BenchmarkName, Code, ModelRole, RunId};
 use bench_inference::settings::SettingProblem;
 use bench_inference::{EndpointError, ModelNameError, Provider};
 use bench_state::StateError;
@@ -114,7 +114,10 @@ pub enum RunError {
     #[error("`{0}` can't simulate users; name a model at a provider")]
     NotAUserModel(String),
     /// The operator doesn't pay for this user simulator.
-    #[error("the user model `{0}` needs a key of your own; name one of the provider that your key is for")]
+    #[error(
+        "the user model `{0}` needs a key of your own; give one for the user model, or name one of the provider that \
+         your key is for"
+    )]
     UserNeedsKey(String),
     /// The error is about the user simulator.
     #[error("user model: {0}")]
@@ -268,7 +271,7 @@ impl RunError {
             Self::PriceUnknown | Self::JudgePriceUnknown => Code::PriceUnknown,
             Self::NoJudge { .. } => Code::JudgeMissing,
             Self::NoUserModel { .. } | Self::NotAUserModel(_) => Code::InvalidRequest,
-            Self::UserNeedsKey(_) => Code::KeyRequired,
+            Self::UserNeedsKey(_) => Code::UserKeyRequired,
             Self::JudgeNeedsKey(_) => Code::JudgeKeyRequired,
             Self::Judge(error) | Self::User(error) => error.code(),
             Self::NoBenchmarks => Code::NoBenchmarks,
@@ -305,19 +308,13 @@ impl RunError {
         }
     }
 
-    /// Returns the error as one about the judge. Errors that aren't caused by the order stay unchanged.
-    pub(crate) fn about_judge(self) -> Self {
-        match self {
-            Self::State(_) | Self::Internal(_) => self,
-            _ => Self::Judge(Box::new(self)),
-        }
-    }
-
-    /// Returns the error as one about the user simulator. Errors that aren't caused by the order stay unchanged.
-    pub(crate) fn about_user(self) -> Self {
-        match self {
-            Self::State(_) | Self::Internal(_) => self,
-            _ => Self::User(Box::new(self)),
+    /// Returns the error as one about the model in this role. Errors that aren't caused by the order stay unchanged.
+    pub(crate) fn about(self, role: ModelRole) -> Self {
+        match (role, self) {
+            (ModelRole::Model, error) | (_, error @ (Self::State(_) | Self::Internal(_))) => error,
+            (ModelRole::Judge, Self::PriceUnknown) => Self::JudgePriceUnknown,
+            (ModelRole::Judge, error) => Self::Judge(Box::new(error)),
+            (ModelRole::UserModel, error) => Self::User(Box::new(error)),
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Judges of orders: found like models, each with a key that pays for it.
 
-use bench_domain::run::{AuthMode, JudgeSpec, ModelRef};
-use bench_domain::{BenchmarkName, Budget, Secret};
-use bench_inference::{ModelName, ModelSource};
+use bench_domain::run::{JudgeSpec, ModelRef};
+use bench_domain::{BenchmarkName, Budget, ModelRole, Secret};
 
+use crate::helper::FoundHelper;
 use crate::{FoundModel, JudgeOrder, Order, Orderer, Orders, RunError, TrustedSettings};
 
 const ORACLE: &str = "oracle";
@@ -56,18 +56,17 @@ impl Orders {
         let oracle = || (model.provider == ORACLE).then(|| ORACLE.to_owned());
         let Some(model) = named.or_else(default).or_else(oracle) else { return Ok(None) };
         let order = Order { model, provider, ..Order::default() };
-        self.find_model_offline(&order).await.map(Some).map_err(RunError::about_judge)
+        self.find_model_offline(&order).await.map(Some).map_err(|error| error.about(ModelRole::Judge))
     }
 
     /// Finds the judge of a run, and the key that pays for it.
     ///
-    /// The key is the caller's own for the judge; otherwise the caller's key, if it is for the same provider; otherwise
-    /// the operator's. Callers that may not spend the operator's money can use the operator's key only with the judge
-    /// that the operator has chosen.
+    /// Callers that may not spend the operator's money can use the operator's key only with the judge that the operator
+    /// has chosen.
     ///
     /// # Errors
     /// If the order names no judge and there is no default, or if the budget is in dollars and the judge has no price;
-    /// otherwise the same errors as for models.
+    /// otherwise those of [`Orders::find_helper`].
     pub(crate) async fn find_judge(
         &self,
         requested: Option<&JudgeOrder>,
@@ -76,15 +75,15 @@ impl Orders {
     ) -> Result<FoundJudge, RunError> {
         let requested = requested.cloned().unwrap_or_default();
         let default = self.config.judge_model.as_ref().map(ToString::to_string);
-        let is_default = requested.model.is_none();
+        let is_unnamed = requested.model.is_none();
         let model = match (requested.model, default.clone()) {
             (Some(model), _) | (None, Some(model)) => model,
             (None, None) if run.model.provider == ORACLE => ORACLE.to_owned(),
             (None, None) => return Err(no_judge(run.benchmark)),
         };
         let order = Order {
-            model: model.clone(),
-            provider: requested.provider.filter(|_| !is_default),
+            model,
+            provider: requested.provider.filter(|_| !is_unnamed),
             budget: run.budget,
             trusted: TrustedSettings {
                 base_url: run.base_url.map(str::to_owned),
@@ -92,40 +91,11 @@ impl Orders {
             },
             ..Order::default()
         };
-        let named = ModelName::parse(&model).ok().map(|name| name.source);
-        let named = order.provider.as_deref().and_then(ModelSource::from_name).or(named);
-        let same = |source: Option<ModelSource>| {
-            source.is_some_and(|source| source.as_str() == run.model.provider)
-                && run.model.base_url.as_deref() == run.base_url
-        };
-        let key_for = |source: Option<ModelSource>| {
-            orderer.judge_key.clone().or_else(|| orderer.api_key.clone().filter(|_| same(source)))
-        };
-        let asker = |key| Orderer { api_key: key, judge_key: None, ..orderer.clone() };
-        let mut found =
-            self.find_model(&order, Some(&asker(key_for(named)))).await.map_err(RunError::about_judge)?;
-        if !found.source.is_remote() {
-            found.model.base_url = None;
-        }
-        let key = key_for(Some(found.source)).filter(|_| found.source.is_remote());
-        let is_offered = self.runs.config.local
-            || orderer.standing.spends_operators_money()
-            || default.is_some_and(|default| default == found.model.qualified());
-        if found.source.is_remote() && key.is_none() && !is_offered {
-            return Err(RunError::JudgeNeedsKey(found.model.qualified()));
-        }
-        let asker = asker(key);
-        self.check_available(&found, &asker).await.map_err(RunError::about_judge)?;
-        let price = match self.price_for(&order, &found, &asker).await {
-            Err(RunError::PriceUnknown) => return Err(RunError::JudgePriceUnknown),
-            price => price?,
-        };
-        let auth = match asker.api_key {
-            Some(_) => AuthMode::ApiKey,
-            None => AuthMode::System,
-        };
-        let spec = JudgeSpec { model: found.model, auth, generation: requested.generation, price };
-        Ok(FoundJudge { spec, key: asker.api_key })
+        let is_default = |found: &FoundModel| default.as_ref() == Some(&found.model.qualified());
+        let found = self.find_helper(ModelRole::Judge, &order, run.model, orderer, is_default).await?;
+        let FoundHelper { model, auth, key, price } = found;
+        let spec = JudgeSpec { model, auth, generation: requested.generation, price };
+        Ok(FoundJudge { spec, key })
     }
 }
 

@@ -5,7 +5,7 @@
 //! | [`order`] | orders |
 //! | `orderer` | callers that order, and what they may order |
 //! | [`orders`] | [`Orders`]: resolves orders and creates their runs |
-//! | `model`, `availability`, `price`, `judge`, `user` | models, judges and user simulators of orders: resolution, availability checks, prices |
+//! | `model`, `availability`, `price`, `helper`, `judge`, `user` | models, judges and user simulators of orders: resolution, availability checks, prices |
 //! | `custom_agent`, `agent_problem` | custom agents of orders, in the place of a model |
 //! | `benchmarks`, [`protocols`], [`options`], `choice` | benchmarks of orders, and choices for them |
 //! | `template` | resolved orders |
@@ -30,6 +30,7 @@ mod create;
 mod creator;
 mod custom_agent;
 mod error;
+mod helper;
 mod judge;
 mod limits;
 mod model;
@@ -46,7 +47,7 @@ pub mod settings;
 mod template;
 mod user;
 
-pub use access::{AccessDenied, TERMINAL_TASKS};
+pub use access::{AccessDenied, CHUTES, TERMINAL_TASKS};
 pub use agent_problem::{CustomAgentProblem, NO_MODEL};
 pub use caller_keys::CallerKeys;
 pub use choice::{Choice, UnknownBenchmark, UnknownChoice};
@@ -55,9 +56,9 @@ pub use creator::{RunCreator, RunCreatorConfig};
 pub use error::RunError;
 pub use model::FoundModel;
 pub use order::{JudgeOrder, Order, OrderWarning, RejudgeOrder, TrustedSettings, UserOrder};
-pub use orderer::{Orderer, Permissions, Standing};
+pub use orderer::{Orderer, Permissions, Standing, UserStanding};
 pub use orders::{DatasetCheck, Orders, OrdersConfig};
 pub use outline::{OrderOutline, OutlinedBenchmark};
 pub use rejudge::has_judged_answers;
 pub use scheduled::ScheduledRunError;
-pub use template::ResolvedOrder;
+pub use template::{KeptModels, ResolvedOrder};

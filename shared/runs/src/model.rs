@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use bench_catalog::is_synchronized;
 use bench_domain::run::{AuthMode, ModelRef};
-use bench_domain::{ModelId, Price, RunSpec};
+use bench_domain::{ModelId, ModelRole, Price, RunSpec};
 use bench_inference::{Endpoint, EndpointError, ModelName, ModelSource, Provider};
 use bench_state::ModelRecord;
 use uuid::Uuid;
@@ -88,7 +88,8 @@ impl Orders {
             return Ok(found);
         }
         let may_be_listed = source.is_none_or(|source| is_synchronized(source.as_str()));
-        if with_key && may_be_listed && self.may_sync() {
+        let pays = with_key || orderer.is_some_and(|orderer| orderer.session.is_some());
+        if pays && may_be_listed && self.may_sync() {
             match self.sync_models().await {
                 Ok(_) => {
                     if let Some(record) = find_in_catalog(&self.models().await?, &order.model, source)? {
@@ -134,6 +135,9 @@ impl Orders {
         }
         match orderer.and_then(|orderer| orderer.api_key.clone()) {
             Some(key) => inference.endpoint_with_key(provider, key),
+            None if orderer.is_some_and(|orderer| orderer.session_pays(provider.name)) => {
+                inference.session_endpoint(provider)
+            }
             None => inference.endpoint(provider),
         }
     }
@@ -144,16 +148,16 @@ impl Orders {
     /// # Errors
     /// If a provider isn't configured, or has another address than when the run was ordered.
     pub fn check_stored_models(&self, spec: &RunSpec) -> Result<(), RunError> {
-        if spec.rejudges.is_none() {
-            self.check_stored_model(&spec.model, spec.auth).map_err(RunError::ModelCannotBeAsked)?;
+        for role in ModelRole::ALL {
+            // A run that judges answers again doesn't ask the model.
+            if role == ModelRole::Model && spec.rejudges.is_some() {
+                continue;
+            }
+            let Some((model, auth)) = spec.asked_model(role) else { continue };
+            let checked = self.check_stored_model(model, auth);
+            checked.map_err(|error| RunError::ModelCannotBeAsked(error).about(role))?;
         }
-        if let Some(judge) = &spec.judge {
-            let checked = self.check_stored_model(&judge.model, judge.auth);
-            checked.map_err(|error| RunError::ModelCannotBeAsked(error).about_judge())?;
-        }
-        let Some(user) = &spec.user else { return Ok(()) };
-        let checked = self.check_stored_model(&user.model, user.auth);
-        checked.map_err(|error| RunError::ModelCannotBeAsked(error).about_user())
+        Ok(())
     }
 
     fn check_stored_model(&self, model: &ModelRef, auth: AuthMode) -> Result<(), EndpointError> {
@@ -161,6 +165,7 @@ impl Orders {
         let inference = &self.runs.config.inference;
         match (&model.base_url, auth) {
             (None, AuthMode::System) => drop(inference.endpoint(provider)?),
+            (_, AuthMode::Idp) => drop(inference.session_endpoint(provider)?),
             (None, AuthMode::ApiKey) if inference.host(provider, None).is_none() => {
                 return Err(EndpointError::NoBaseUrl { provider });
             }

@@ -1,8 +1,10 @@
 //! Callers that order, and their permissions.
 
-use bench_domain::Secret;
-use bench_domain::run::{AuthMode, Owner};
+use bench_domain::run::{AuthMode, ModelRef, Owner};
+use bench_domain::{ModelRole, Secret, SessionId};
 use bench_state::access::{AccessEntry, AccessRow};
+
+use crate::access::CHUTES;
 
 /// Caller that orders, with its keys.
 #[derive(Debug, Clone)]
@@ -14,6 +16,11 @@ pub struct Orderer {
     /// Caller's own key for the judge; `None` uses `api_key` if judge and model have the same provider, otherwise the
     /// operator's.
     pub judge_key: Option<Secret>,
+    /// Caller's own key for the user model; `None` uses the others in the same way.
+    pub user_key: Option<Secret>,
+    /// Session whose user's account pays for the answers of Chutes models; `None` for callers without a session, and for
+    /// sessions that may not call models.
+    pub session: Option<SessionId>,
     /// Standing of the caller with the server.
     pub standing: Standing,
 }
@@ -21,15 +28,38 @@ pub struct Orderer {
 impl Orderer {
     /// Returns the user of this machine, with the operator's keys.
     pub const fn local() -> Self {
-        Self { owner: Owner::Local, api_key: None, judge_key: None, standing: Standing::Local }
+        Self {
+            owner: Owner::Local,
+            api_key: None,
+            judge_key: None,
+            user_key: None,
+            session: None,
+            standing: Standing::Local,
+        }
     }
 
-    /// Returns whether the caller's or the operator's key pays for the answers.
-    pub const fn auth(&self) -> AuthMode {
+    /// Returns the caller's own key for a role.
+    pub(crate) const fn key_of(&self, role: ModelRole) -> Option<&Secret> {
+        match role {
+            ModelRole::Model => self.api_key.as_ref(),
+            ModelRole::Judge => self.judge_key.as_ref(),
+            ModelRole::UserModel => self.user_key.as_ref(),
+        }
+    }
+
+    /// Returns what pays for the answers of a model: the caller's own key, the account of a signed-in user, or the operator's
+    /// key.
+    pub fn auth_for(&self, model: &ModelRef) -> AuthMode {
         match self.api_key {
             Some(_) => AuthMode::ApiKey,
+            None if self.session_pays(&model.provider) && model.base_url.is_none() => AuthMode::Idp,
             None => AuthMode::System,
         }
+    }
+
+    /// Returns true if the account of a signed-in user pays for models of this provider, unless a key does.
+    pub(crate) fn session_pays(&self, provider: &str) -> bool {
+        self.session.is_some() && provider == CHUTES
     }
 }
 
@@ -46,6 +76,19 @@ pub enum Standing {
     ListedKey(Permissions),
     /// Holder of a text that may be a key, which its provider has to confirm.
     Key,
+    /// Signed-in user.
+    User(UserStanding),
+}
+
+/// Standing of a signed-in user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct UserStanding {
+    /// Permissions, if the operator has listed the user.
+    pub permissions: Permissions,
+    /// True if the session may call Chutes models on the user's account.
+    pub has_invoke_scope: bool,
+    /// True if the operator's keys may pay for what the user's account can't.
+    pub operator_pays: bool,
 }
 
 /// Permissions of a listed caller.
@@ -72,13 +115,18 @@ impl Standing {
         match self {
             Self::Local | Self::Admin => Permissions { oracle: true, gated: true, tasks: true },
             Self::Token(permissions) | Self::ListedKey(permissions) => permissions,
+            Self::User(user) => user.permissions,
             Self::Key => Permissions { oracle: false, gated: false, tasks: false },
         }
     }
 
     /// Returns true if orders may be paid for with the operator's keys.
     pub const fn spends_operators_money(self) -> bool {
-        matches!(self, Self::Local | Self::Admin | Self::Token(_))
+        match self {
+            Self::Local | Self::Admin | Self::Token(_) => true,
+            Self::User(user) => user.operator_pays,
+            Self::ListedKey(_) | Self::Key => false,
+        }
     }
 
     /// Returns the row of the access policy that has to allow the caller's orders.
@@ -88,6 +136,7 @@ impl Standing {
             Self::Admin => Some(AccessRow::Admin),
             Self::Token(_) => Some(AccessRow::Token),
             Self::ListedKey(_) | Self::Key => Some(AccessRow::ProviderKey),
+            Self::User(_) => Some(AccessRow::Session),
         }
     }
 }

@@ -58,6 +58,8 @@ impl Orders {
             // The key is for the model's provider only if the run itself used the caller's key.
             api_key: order.api_key.clone().filter(|_| original.auth == AuthMode::ApiKey),
             judge_key: order.judge_key.clone(),
+            user_key: None,
+            session: order.session.clone(),
             standing,
         };
         let limits = self.runs.limits(&original.owner);
@@ -96,11 +98,13 @@ impl Orders {
             owner: original.owner.clone(),
             // The model needs no key either.
             auth: AuthMode::System,
+            session: None,
             schedule: None,
             software: self.runs.config.software.clone(),
             created_at: bench_clock::now(),
         };
-        let keys = CallerKeys { own: None, judge: judge.key };
+        spec.session = orderer.session.filter(|_| spec.uses_session());
+        let keys = CallerKeys { judge: judge.key, ..CallerKeys::default() };
         let sealed = keys.seal(&self.runs.credentials, spec.id, FIRST_GENERATION).await?;
         let made = state.create_rejudging(first, &mut spec, idempotency.as_ref(), sealed, Some(&limits));
         match made.await? {

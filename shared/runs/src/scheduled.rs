@@ -3,13 +3,13 @@
 use bench_benchmarks::{OptionError, UnknownProtocol};
 use bench_domain::run::{AuthMode, ModelRef, Owner};
 use bench_domain::schedule::Schedule;
-use bench_domain::{BenchmarkName, Code, RunId, Timestamp};
+use bench_domain::{BenchmarkName, Code, ModelRole, RunId, RunTemplate, SessionId, Timestamp};
 use bench_inference::{EndpointError, ModelSource};
 use bench_state::access::{AccessKind, LimitScope};
 use bench_state::{Creation, StateError};
 
 use crate::creator::FIRST_GENERATION;
-use crate::{AccessDenied, CallerKeys, Permissions, RunCreator, Standing};
+use crate::{AccessDenied, CallerKeys, Permissions, RunCreator, Standing, UserStanding};
 
 /// Reason why a schedule's run wasn't created.
 #[derive(Debug, thiserror::Error)]
@@ -17,12 +17,9 @@ pub enum ScheduledRunError {
     /// The operator has stopped new orders for now.
     #[error("{0}")]
     Maintenance(String),
-    /// The schedule's own key is gone.
-    #[error("its own key is gone")]
-    KeyGone,
-    /// The schedule's key for the judge is gone.
-    #[error("its judge's key is gone")]
-    JudgeKeyGone,
+    /// The schedule's own key for a model is gone.
+    #[error("its {} key is gone", key_owner(*.0))]
+    KeyGone(ModelRole),
     /// The owner has too many open runs.
     #[error("its owner has as many open runs as one owner may have")]
     TooManyOpenRuns,
@@ -32,6 +29,15 @@ pub enum ScheduledRunError {
     /// The access policy no longer allows the run.
     #[error("this server's access policy no longer lets its owner order runs")]
     PolicyChanged,
+    /// The owner isn't signed in.
+    #[error("its owner isn't signed in, so the owner's account can't pay; sign in again before its next time")]
+    NotSignedIn,
+    /// The owner's session may not call models on the owner's account.
+    #[error("its owner's session may not call models on the owner's account; sign in again and allow it")]
+    ScopeMissing,
+    /// The owner's account can't pay for the model, and the operator's keys don't.
+    #[error("its owner's account can't pay for models of this provider")]
+    PayerMissing,
     /// The owner's access token is no longer valid.
     #[error("its access token was revoked or has expired")]
     TokenInvalid,
@@ -71,10 +77,21 @@ pub enum ScheduledRunError {
     State(#[from] StateError),
 }
 
+/// Returns the word for the owner of a key in this role, among the keys of a schedule.
+const fn key_owner(role: ModelRole) -> &'static str {
+    match role {
+        ModelRole::Model => "own",
+        ModelRole::Judge => "judge's",
+        ModelRole::UserModel => "user model's",
+    }
+}
+
 impl From<AccessDenied> for ScheduledRunError {
     fn from(refused: AccessDenied) -> Self {
         match refused {
             AccessDenied::Caller { .. } => Self::PolicyChanged,
+            AccessDenied::Scope => Self::ScopeMissing,
+            AccessDenied::Payer(_) => Self::PayerMissing,
             AccessDenied::Source(_) => Self::OracleNotAllowed,
             // The order of a schedule has no tasks.
             AccessDenied::Tasks => Self::PolicyChanged,
@@ -89,10 +106,11 @@ impl ScheduledRunError {
     pub const fn code(&self) -> Code {
         match self {
             Self::Maintenance(_) => Code::Maintenance,
-            Self::KeyGone => Code::KeyRequired,
-            Self::JudgeKeyGone => Code::JudgeKeyRequired,
+            Self::KeyGone(role) => role.code(Code::KeyRequired),
             Self::TooManyOpenRuns | Self::TooManyOpenRunsInAll => Code::OpenRunsLimit,
-            Self::PolicyChanged | Self::OracleNotAllowed => Code::OrderNotAllowed,
+            Self::PolicyChanged | Self::PayerMissing | Self::OracleNotAllowed => Code::OrderNotAllowed,
+            Self::NotSignedIn => Code::SessionInvalid,
+            Self::ScopeMissing => Code::ScopeMissing,
             Self::TokenInvalid => Code::InvalidAccessToken,
             Self::Gated(_) => Code::GatedBenchmark,
             Self::BenchmarkGone(_) => Code::BenchmarkNotFound,
@@ -121,13 +139,16 @@ impl RunCreator {
         now: Timestamp,
         maintenance: Option<&str>,
     ) -> Result<RunId, ScheduledRunError> {
-        let spec = schedule.run_spec_at(planned, &self.config.software, now);
+        let mut spec = schedule.run_spec_at(planned, &self.config.software, now);
         let run = spec.id;
         if self.state.run(run).await?.is_none() {
             if let Some(message) = maintenance {
                 return Err(ScheduledRunError::Maintenance(message.to_owned()));
             }
             self.check_schedule(schedule)?;
+            if spec.uses_session() {
+                spec.session = Some(self.paying_session(schedule, now).await?);
+            }
             self.check_owner(schedule, now).await?;
             let sealed =
                 self.schedule_keys(schedule).await?.seal(&self.credentials, run, FIRST_GENERATION).await?;
@@ -147,21 +168,19 @@ impl RunCreator {
 
     /// Returns the schedule's own keys.
     async fn schedule_keys(&self, schedule: &Schedule) -> Result<CallerKeys, ScheduledRunError> {
-        let mut keys = CallerKeys::default();
-        if schedule.auth == AuthMode::ApiKey {
-            keys.own = Some(
-                self.credentials.get_for_schedule(schedule.id).await?.ok_or(ScheduledRunError::KeyGone)?,
-            );
-        }
-        if schedule.run.judge.as_ref().is_some_and(|judge| judge.auth == AuthMode::ApiKey) {
-            keys.judge = Some(
-                self.credentials
-                    .get_judge_for_schedule(schedule.id)
-                    .await?
-                    .ok_or(ScheduledRunError::JudgeKeyGone)?,
-            );
-        }
-        Ok(keys)
+        let stored = async |role, auth: Option<AuthMode>| {
+            if auth != Some(AuthMode::ApiKey) {
+                return Ok(None);
+            }
+            let key = self.credentials.get_for_schedule(schedule.id, role).await?;
+            key.ok_or(ScheduledRunError::KeyGone(role)).map(Some)
+        };
+        let RunTemplate { judge, user, .. } = &schedule.run;
+        Ok(CallerKeys {
+            own: stored(ModelRole::Model, Some(schedule.auth)).await?,
+            judge: stored(ModelRole::Judge, judge.as_ref().map(|judge| judge.auth)).await?,
+            user: stored(ModelRole::UserModel, user.as_ref().map(|user| user.auth)).await?,
+        })
     }
 
     /// Rejects orders that the schedule's owner may no longer place: the access policy, an access token or its
@@ -177,10 +196,11 @@ impl RunCreator {
     /// Returns the current standing of a schedule's owner.
     async fn standing_of(&self, schedule: &Schedule, now: Timestamp) -> Result<Standing, ScheduledRunError> {
         let owner = match &schedule.owner {
-            _ if self.config.local => return Ok(Standing::Local),
+            Owner::Local | Owner::Key(_) if self.config.local => return Ok(Standing::Local),
             Owner::Key(owner) => owner,
             // On a server that others can reach, local schedules are an admin's.
             Owner::Local => return Ok(Standing::Admin),
+            Owner::User(subject) => return self.standing_of_user(subject, now).await,
         };
         let entry = self.state.access(owner).await?.filter(|entry| entry.is_valid(now));
         match (schedule.auth, entry) {
@@ -188,9 +208,40 @@ impl RunCreator {
                 Ok(Standing::Token(Permissions::from_entry(&entry)))
             }
             (AuthMode::System, _) => Err(ScheduledRunError::TokenInvalid),
+            (AuthMode::Idp, _) => Err(ScheduledRunError::NotSignedIn),
             (AuthMode::ApiKey, Some(entry)) => Ok(Standing::ListedKey(Permissions::from_entry(&entry))),
             (AuthMode::ApiKey, None) => Ok(Standing::Key),
         }
+    }
+
+    /// Returns the session that pays for a schedule's run: the owner's newest one that may call models.
+    async fn paying_session(
+        &self,
+        schedule: &Schedule,
+        now: Timestamp,
+    ) -> Result<SessionId, ScheduledRunError> {
+        let Owner::User(subject) = &schedule.owner else { return Err(ScheduledRunError::NotSignedIn) };
+        let sessions = self.state.sessions_of(subject, now).await?;
+        let may_pay = sessions.iter().find(|session| session.has_invoke_scope);
+        match (may_pay, sessions.is_empty()) {
+            (Some(session), _) => Ok(session.id.clone()),
+            (None, false) => Err(ScheduledRunError::ScopeMissing),
+            (None, true) => Err(ScheduledRunError::NotSignedIn),
+        }
+    }
+
+    /// Returns the current standing of a user who isn't at work: by the user's sessions.
+    async fn standing_of_user(&self, subject: &str, now: Timestamp) -> Result<Standing, ScheduledRunError> {
+        if self.config.policy.admin_subjects.contains(subject) {
+            return Ok(Standing::Admin);
+        }
+        let listed = self.state.access_of_user(subject, now).await?;
+        let sessions = self.state.sessions_of(subject, now).await?;
+        Ok(Standing::User(UserStanding {
+            permissions: listed.as_ref().map(Permissions::from_entry).unwrap_or_default(),
+            has_invoke_scope: sessions.iter().any(|session| session.has_invoke_scope),
+            operator_pays: self.config.policy.operator_pays_for_users,
+        }))
     }
 
     /// Rejects schedules whose run would certainly fail.

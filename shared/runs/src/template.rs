@@ -1,13 +1,13 @@
 //! Resolution of an order to a run template.
 
-use bench_domain::run::JudgeSpec;
-use bench_domain::{BenchmarkName, RunTemplate, Secret};
+use bench_domain::run::{JudgeSpec, UserSpec};
+use bench_domain::{BenchmarkName, RunTemplate};
 
 use crate::benchmarks::{filter_known, select};
 use crate::judge::{FoundJudge, JudgedRun, is_judged};
 use crate::order::ResolvedFields;
-use crate::user::{SimulatedRun, has_user, is_conversation};
-use crate::{FoundModel, Order, Orderer, Orders, RunError, Standing, options, protocols};
+use crate::user::{FoundUser, SimulatedRun, has_user, is_conversation};
+use crate::{CallerKeys, FoundModel, Order, Orderer, Orders, RunError, Standing, options, protocols};
 
 /// Resolved order.
 #[derive(Debug, Clone)]
@@ -16,8 +16,17 @@ pub struct ResolvedOrder {
     pub template: RunTemplate,
     /// Names in the order that aren't benchmarks.
     pub ignored: Vec<String>,
-    /// Caller's own key for the judge, if the judge uses it.
-    pub judge_key: Option<Secret>,
+    /// Caller's own keys that it uses.
+    pub keys: CallerKeys,
+}
+
+/// Models of an earlier order that a changed one keeps. Their keys are already stored.
+#[derive(Debug, Clone, Default)]
+pub struct KeptModels {
+    /// Judge.
+    pub judge: Option<JudgeSpec>,
+    /// User model.
+    pub user: Option<UserSpec>,
 }
 
 impl Orders {
@@ -53,7 +62,7 @@ impl Orders {
         Ok((benchmarks, ignored))
     }
 
-    /// Resolves an order. If a judge is needed, `kept` is used without a lookup.
+    /// Resolves an order. If a judge or a user model is needed, that in `kept` is used without a lookup.
     ///
     /// # Errors
     /// Returns the problem with the order, or with something that isn't available at present.
@@ -62,15 +71,15 @@ impl Orders {
         mut order: Order,
         orderer: &Orderer,
         found: FoundModel,
-        kept: Option<JudgeSpec>,
+        kept: KeptModels,
     ) -> Result<ResolvedOrder, RunError> {
         order.protocols = protocols::by_own_names(order.protocols);
         order.options = protocols::by_own_names(order.options);
         self.check_settings(&order.generation, &found, orderer)?;
         self.check_available(&found, orderer).await?;
-        let has_judge = kept.is_some() || self.has_judge(&order, &found);
-        let (benchmarks, ignored) =
-            self.select_benchmarks(&order, orderer.standing, has_judge, has_user(&order, &found.model))?;
+        let has_judge = kept.judge.is_some() || self.has_judge(&order, &found);
+        let has_user = kept.user.is_some() || has_user(&order, &found.model);
+        let (benchmarks, ignored) = self.select_benchmarks(&order, orderer.standing, has_judge, has_user)?;
         orderer.standing.check_benchmarks(&benchmarks)?;
         let protocols = protocols::resolve_protocols(&order.protocols, &benchmarks)?;
         let with_protocol = benchmarks.iter().map(|name| (name.clone(), protocols.get(name).cloned()));
@@ -81,7 +90,7 @@ impl Orders {
         let datasets = self.dataset_choices(&order, &benchmarks)?;
         let price = self.price_for(&order, &found, orderer).await?;
         let judged = benchmarks.iter().find(|name| is_judged(name, protocols.get(*name).map(String::as_str)));
-        let judge = match (judged, kept) {
+        let judge = match (judged, kept.judge) {
             (None, _) => None,
             (Some(_), Some(spec)) => Some(FoundJudge { spec, key: None }),
             (Some(benchmark), None) => {
@@ -90,15 +99,19 @@ impl Orders {
                 Some(self.find_judge(order.judge.as_ref(), run, orderer).await?)
             }
         };
-        let user = match benchmarks.iter().find(|name| is_conversation(name)) {
-            None => None,
-            Some(benchmark) => {
+        let user = match (benchmarks.iter().find(|name| is_conversation(name)), kept.user) {
+            (None, _) => None,
+            (Some(_), Some(spec)) if found.model.is_asked() => Some(FoundUser { spec, key: None }),
+            (Some(benchmark), _) => {
                 let base_url = order.trusted.user_base_url.as_deref();
                 let run = SimulatedRun { model: &found.model, benchmark, budget: order.budget, base_url };
                 self.find_user(order.user.as_ref(), run, orderer).await?
             }
         };
         let (judge, judge_key) = judge.map(|judge| (judge.spec, judge.key)).unzip();
+        let (user, user_key) = user.map(|user| (user.spec, user.key)).unzip();
+        let keys =
+            CallerKeys { own: orderer.api_key.clone(), judge: judge_key.flatten(), user: user_key.flatten() };
         let resolved = ResolvedFields {
             model: found.model,
             selected_benchmarks: filter_known(order.benchmarks.as_deref(), &benchmarks),
@@ -112,6 +125,6 @@ impl Orders {
             price,
         };
         let template = order.into_template(resolved);
-        Ok(ResolvedOrder { template, ignored, judge_key: judge_key.flatten() })
+        Ok(ResolvedOrder { template, ignored, keys })
     }
 }

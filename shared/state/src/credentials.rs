@@ -3,11 +3,11 @@
 //!
 //! A key is sealed with AES-256-GCM under its own data key, with the id of the run or schedule as associated data. A
 //! [`KeyWrapper`] wraps the data key: a local key file, or KMS if available. A stored key can be opened only for the
-//! run that it was stored for. The key of a run's judge has a separate slot ([`Credentials::seal_judge`]), so one
-//! provider's key can't be opened as the other's.
+//! run that it was stored for. Each model that a run asks has a slot of its own.
 
-mod judges;
+mod grants;
 mod owners;
+mod roles;
 
 use std::fmt;
 use std::future::Future;
@@ -29,6 +29,7 @@ use crate::StateError;
 use crate::attributes::{Reader, Record, number, text};
 use crate::client::condition_held;
 
+pub use grants::Grant;
 pub use owners::{OWNER_TEXT_BYTES_MIN, OwnerKey};
 
 /// Length of a data key and of a master key in bytes.
@@ -150,54 +151,39 @@ impl Credentials {
         }
     }
 
-    fn run_key(run: RunId) -> Record {
-        Record::from([("pk".to_owned(), text(format!("RUN#{run}")))])
-    }
-
-    fn schedule_key(schedule: ScheduleId) -> Record {
-        Record::from([("pk".to_owned(), text(format!("SCHEDULE#{schedule}")))])
-    }
-
-    /// Encrypts a caller's key for this generation of a run. The caller stores both in one write, so that there is
-    /// never a run without its key, or a key without its run.
-    pub async fn seal(&self, run: RunId, generation: u32, api_key: &Secret) -> Result<SealedKey, StateError> {
-        let mut record = Self::run_key(run);
-        record.insert("generation".to_owned(), number(generation));
-        self.seal_record(record, &run.to_string(), api_key).await
-    }
-
-    /// Encrypts a schedule's own key, to be stored together with the schedule.
-    pub async fn seal_for_schedule(
-        &self,
-        schedule: ScheduleId,
-        api_key: &Secret,
-    ) -> Result<SealedKey, StateError> {
-        self.seal_record(Self::schedule_key(schedule), &schedule.to_string(), api_key).await
-    }
-
     async fn seal_record(
         &self,
         record: Record,
         context: &str,
         api_key: &Secret,
     ) -> Result<SealedKey, StateError> {
-        let data_key = random()?;
-        let wrapped = self.wrapper.wrap(&data_key, context).await?;
-        let sealed = seal(&aead_key(&data_key)?, api_key.expose().as_bytes(), context)?;
+        let record = self.sealed(record, context, api_key).await?;
         let put = Put::builder()
             .table_name(&self.table)
             .set_item(Some(record))
-            .item("data_key", text(STANDARD.encode(wrapped)))
-            .item("sealed", text(STANDARD.encode(sealed)))
             .build()
             .map_err(|error| StateError::damaged(format!("credentials of {context}"), error))?;
         Ok(SealedKey(vec![TransactWriteItem::builder().put(put).build()]))
     }
 
+    /// Adds a sealed secret to a record.
+    async fn sealed(
+        &self,
+        mut record: Record,
+        context: &str,
+        api_key: &Secret,
+    ) -> Result<Record, StateError> {
+        let data_key = random()?;
+        let wrapped = self.wrapper.wrap(&data_key, context).await?;
+        let sealed = seal(&aead_key(&data_key)?, api_key.expose().as_bytes(), context)?;
+        record.insert("data_key".to_owned(), text(STANDARD.encode(wrapped)));
+        record.insert("sealed".to_owned(), text(STANDARD.encode(sealed)));
+        Ok(record)
+    }
+
     /// Removes a schedule's own keys, with or without the schedule itself. Does nothing if it has none.
     pub fn removal_for_schedule(&self, schedule: ScheduleId) -> Result<RemovedKey, StateError> {
-        let slots = [Self::schedule_key(schedule), Self::schedule_judge_key(schedule)];
-        let deletes = slots.into_iter().map(|slot| {
+        let deletes = roles::schedule_keys(schedule).into_iter().map(|slot| {
             let delete = Delete::builder().table_name(&self.table).set_key(Some(slot)).build();
             let delete =
                 delete.map_err(|error| StateError::damaged(format!("credentials of {schedule}"), error))?;
@@ -206,14 +192,9 @@ impl Credentials {
         deletes.collect::<Result<_, StateError>>().map(RemovedKey)
     }
 
-    /// Returns the caller's key of a run; `None` if there is none, or if it was removed.
-    pub async fn get(&self, run: RunId) -> Result<Option<Secret>, StateError> {
-        self.open_record(Self::run_key(run), &run.to_string()).await
-    }
-
-    /// Returns true if a key of the run or of its judge is stored. Doesn't open either.
+    /// Returns true if a key of the run is stored. Opens none.
     pub async fn has(&self, run: RunId) -> Result<bool, StateError> {
-        for slot in [Self::run_key(run), Self::judge_key(run)] {
+        for slot in roles::run_keys(run) {
             let got = self
                 .client
                 .get_item()
@@ -230,11 +211,6 @@ impl Credentials {
         Ok(false)
     }
 
-    /// Returns a schedule's own key; `None` if it has none, or if it was removed.
-    pub async fn get_for_schedule(&self, schedule: ScheduleId) -> Result<Option<Secret>, StateError> {
-        self.open_record(Self::schedule_key(schedule), &schedule.to_string()).await
-    }
-
     async fn open_record(&self, key: Record, context: &str) -> Result<Option<Secret>, StateError> {
         let got = self
             .client
@@ -246,6 +222,11 @@ impl Credentials {
             .await
             .map_err(|error| StateError::sdk("read the caller's key", error))?;
         let Some(record) = got.item() else { return Ok(None) };
+        self.open_sealed(record, context).await
+    }
+
+    /// Opens the secret in a record.
+    async fn open_sealed(&self, record: &Record, context: &str) -> Result<Option<Secret>, StateError> {
         let reader = Reader::new(record);
         let bytes = |name| {
             let decoded = STANDARD.decode(reader.text_or_empty(name));
@@ -258,10 +239,10 @@ impl Credentials {
         String::from_utf8(clear).map(Secret::new).map_err(|_| secret("opened", "it is not UTF-8"))
     }
 
-    /// Removes the caller's keys of a run, including its judge's, unless they were stored for a later generation: a run
+    /// Removes the caller's keys of a run, unless they were stored for a later generation: a run
     /// may get new keys while its last generation is still being settled. Safe to repeat.
     pub async fn delete_up_to_generation(&self, run: RunId, generation: u32) -> Result<(), StateError> {
-        for slot in [Self::run_key(run), Self::judge_key(run)] {
+        for slot in roles::run_keys(run) {
             let deleted = self
                 .client
                 .delete_item()
@@ -276,9 +257,9 @@ impl Credentials {
         Ok(())
     }
 
-    /// Removes the caller's keys of a run, including its judge's. Safe to repeat.
+    /// Removes the caller's keys of a run. Safe to repeat.
     pub async fn delete(&self, run: RunId) -> Result<(), StateError> {
-        for slot in [Self::run_key(run), Self::judge_key(run)] {
+        for slot in roles::run_keys(run) {
             let deleted = self.client.delete_item().table_name(&self.table).set_key(Some(slot)).send().await;
             deleted.map_err(|error| StateError::sdk("remove the caller's key", error))?;
         }

@@ -3,8 +3,8 @@
 //! While a wait lasts, only *probes* are sent: single requests, whose answers end the wait early. A probe is taken by a
 //! conditional write, so that one process sends it for all.
 
-use bench_domain::Timestamp;
 use bench_domain::run::{AuthMode, ModelRef, Owner};
+use bench_domain::{ModelRole, Timestamp};
 
 use crate::attributes::{Reader, number, text, time};
 use crate::client::{condition_held, expires_at};
@@ -24,35 +24,26 @@ pub struct WaitKey {
 }
 
 impl WaitKey {
-    /// Creates the key of the requests of an owner's runs to the measured model.
-    pub fn for_model(model: &ModelRef, auth: AuthMode, owner: &Owner) -> Self {
-        let credential = match auth {
-            AuthMode::System => "system",
-            AuthMode::ApiKey => owner_name(owner),
+    /// Creates the key of the requests of an owner's runs to a model.
+    pub fn new(model: &ModelRef, role: ModelRole, auth: AuthMode, owner: &Owner) -> Self {
+        let credential = match (auth, role) {
+            (AuthMode::System, _) => "system".to_owned(),
+            // The user's account, whichever token of it is sent, and for whichever role.
+            (AuthMode::Idp, _) => owner.key_name(),
+            (AuthMode::ApiKey, ModelRole::Model) => owner_name(owner),
+            // The owner is identified by the model's key; these are bound to it.
+            (AuthMode::ApiKey, ModelRole::Judge) => format!("judge:{}", owner_name(owner)),
+            (AuthMode::ApiKey, ModelRole::UserModel) => format!("user:{}", owner_name(owner)),
         };
-        Self::new(model, credential.to_owned())
-    }
-
-    /// Creates the key of the requests of an owner's runs to a judge.
-    pub fn for_judge(model: &ModelRef, auth: AuthMode, owner: &Owner) -> Self {
-        let credential = match auth {
-            AuthMode::System => "system".to_owned(),
-            // The owner is identified by the other key; this one is bound to it.
-            AuthMode::ApiKey => format!("judge:{}", owner_name(owner)),
-        };
-        Self::new(model, credential)
-    }
-
-    fn new(model: &ModelRef, credential: String) -> Self {
         let address = model.base_url.as_deref().unwrap_or_default();
         Self { credential, model: format!("{}@{address}", model.qualified()) }
     }
 }
 
-fn owner_name(owner: &Owner) -> &str {
+fn owner_name(owner: &Owner) -> String {
     match owner {
-        Owner::Key(hash) => hash.as_str(),
-        Owner::Local => "local",
+        Owner::Key(hash) => hash.clone(),
+        Owner::Local | Owner::User(_) => owner.key_name(),
     }
 }
 

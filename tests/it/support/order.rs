@@ -11,7 +11,7 @@ use bench_domain::{
     BenchmarkName, Budget, Generation, Price, RunId, RunLimits, RunSpec, RunTemplate, Secret, testing,
 };
 use bench_queue::Message;
-use bench_state::credentials::SealedKey;
+use bench_runs::CallerKeys;
 use bench_state::{EventKind, NewEvent};
 use bench_tasks::{TaskUpload, UploadedArchive};
 use bench_tests::model_server::JUDGE;
@@ -48,6 +48,7 @@ pub(crate) struct Order {
     samples: Option<u32>,
     judge: Option<JudgeSpec>,
     judge_key: Option<String>,
+    user_key: Option<String>,
     rejudges: Option<RejudgedRun>,
     key: Option<String>,
     budget: Budget,
@@ -152,6 +153,11 @@ impl Order {
     pub(crate) fn with_judge_key(self, key: &str) -> Self {
         let judge = self.judge.map(|judge| JudgeSpec { auth: AuthMode::ApiKey, ..judge });
         Self { judge, judge_key: Some(key.to_owned()), ..self }
+    }
+
+    /// Pays for the user simulator with this caller's key.
+    pub(crate) fn with_user_key(self, key: &str) -> Self {
+        Self { user_key: Some(key.to_owned()), ..self }
     }
 
     /// Sets the price of the judge.
@@ -292,7 +298,7 @@ impl Order {
             judge: self.judge.clone(),
             user: (self.conversations.is_some() && !self.has_no_user).then(|| JudgeSpec {
                 model: ModelRef { slug: USER.into(), ..model(world) },
-                auth: AuthMode::System,
+                auth: if self.user_key.is_some() { AuthMode::ApiKey } else { AuthMode::System },
                 generation: Generation::default(),
                 price: Price::new(1.0, 1.0),
             }),
@@ -330,17 +336,10 @@ impl Order {
         };
         let event = NewEvent::new(EventKind::RunCreated, "Run created");
         let state = &world.stack.state;
-        let sealed = match &key {
-            Some(key) => Some(world.stack.credentials.seal(id, 1, key).await.unwrap()),
-            None => None,
-        };
-        let judges_key = match &self.judge_key {
-            Some(key) => {
-                Some(world.stack.credentials.seal_judge(id, 1, &Secret::new(key).unwrap()).await.unwrap())
-            }
-            None => None,
-        };
-        let sealed = SealedKey::combine([sealed, judges_key]);
+        let judge = self.judge_key.as_ref().and_then(Secret::new);
+        let user = self.user_key.as_ref().and_then(Secret::new);
+        let keys = CallerKeys { own: key, judge, user };
+        let sealed = keys.seal(&world.stack.credentials, id, 1).await.unwrap();
         let make = || state.create_run_with(&spec, &event, None, spec.created_at, sealed.clone());
         world.retry_until_ok("create the run", make).await;
         id

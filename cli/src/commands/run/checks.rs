@@ -1,13 +1,14 @@
-//! Checks before anything is queued: model and judge must be callable.
+//! Checks before anything is queued: the model, its judge and its user model must be callable.
 
 use std::env;
 
-use bench_domain::Secret;
+use bench_domain::{ModelRole, Secret};
 use bench_inference::{Endpoint, EndpointError, InferenceConfig, ModelSource};
 
 use super::models::Model;
 use super::order::Plan;
 use crate::exit::Problem;
+use crate::helper_keys::{JUDGE_VARIABLE, USER_VARIABLE};
 use crate::judge_name::{MODEL_VARIABLE, NamedJudge};
 use crate::output;
 use bench_stack::StackOptions;
@@ -109,13 +110,22 @@ pub(super) fn check_judge(
             ))
             .into());
     };
-    let same =
-        plan.base_url == plan.judge_base_url && plan.models.iter().all(|model| model.source == named.source);
-    check_named_judge(named, plan.judge_base_url.as_deref(), judge_key.or(key.filter(|_| same)))
+    let base_url = plan.judge_base_url.as_deref();
+    let key = judge_key.or(key.filter(|_| shares_provider(plan, named, base_url)));
+    check_named_helper(ModelRole::Judge, named, base_url, key)
 }
 
-/// Fails before anything is queued if a benchmark simulates users and no model for them is named.
-pub(super) fn check_user_model(plan: &Plan) -> anyhow::Result<()> {
+/// Returns true if a judge or user model has the address of all measured models, so that a key for them is for it, too.
+fn shares_provider(plan: &Plan, named: &NamedJudge, base_url: Option<&str>) -> bool {
+    plan.base_url.as_deref() == base_url && plan.models.iter().all(|model| model.source == named.source)
+}
+
+/// Fails before anything is queued if a benchmark simulates users and no model for them is usable.
+pub(super) fn check_user_model(
+    plan: &Plan,
+    key: Option<&Secret>,
+    user_key: Option<&Secret>,
+) -> anyhow::Result<()> {
     let Some((benchmark, protocol)) = plan.conversation() else {
         if plan.user.is_given {
             output::note("--user-model is not used: none of the benchmarks simulates users");
@@ -130,8 +140,13 @@ pub(super) fn check_user_model(plan: &Plan) -> anyhow::Result<()> {
     }
     let asks =
         plan.models.iter().any(|model| !matches!(model.source, Some(ModelSource::Oracle | ModelSource::Nop)));
-    if plan.user.named.is_some() || !asks {
+    if !asks {
         return Ok(());
+    }
+    if let Some(named) = &plan.user.named {
+        let base_url = plan.user_base_url.as_deref();
+        let key = user_key.or(key.filter(|_| shares_provider(plan, named, base_url)));
+        return check_named_helper(ModelRole::UserModel, named, base_url, key);
     }
     let message = format!("{benchmark} simulates users by a model of its own, and none was given");
     Err(Problem::usage(message)
@@ -142,8 +157,9 @@ pub(super) fn check_user_model(plan: &Plan) -> anyhow::Result<()> {
         .into())
 }
 
-/// Fails before anything is queued if this judge lacks its settings.
-pub(crate) fn check_named_judge(
+/// Fails before anything is queued if this judge or user model lacks its settings.
+pub(crate) fn check_named_helper(
+    role: ModelRole,
     named: &NamedJudge,
     base_url: Option<&str>,
     key: Option<&Secret>,
@@ -156,15 +172,17 @@ pub(crate) fn check_named_judge(
         (None, Some(key)) => inference.endpoint_with_key(provider, key.clone()),
         (None, None) => inference.endpoint(provider),
     };
-    match endpoint {
-        Ok(_) => Ok(()),
-        Err(error @ EndpointError::NoBaseUrl { .. }) => {
-            Err(Problem::usage(format!("could not call the judge {}: {error}", named.name))
-                .hint(format!("give it with --judge-base-url URL, or set {}", provider.base_url_variable))
-                .into())
+    let Err(error) = endpoint else { return Ok(()) };
+    let (flag, variable) = match role {
+        ModelRole::UserModel => ("--user-base-url", USER_VARIABLE),
+        ModelRole::Judge | ModelRole::Model => ("--judge-base-url", JUDGE_VARIABLE),
+    };
+    let role = role.label();
+    let hint = match error {
+        EndpointError::NoBaseUrl { .. } => {
+            format!("give it with {flag} URL, or set {}", provider.base_url_variable)
         }
-        Err(error) => Err(Problem::usage(format!("could not call the judge {}: {error}", named.name))
-            .hint("BENCH_JUDGE_API_KEY is a key for the judge alone")
-            .into()),
-    }
+        _ => format!("{variable} is a key for the {role} alone"),
+    };
+    Err(Problem::usage(format!("could not call the {role} {}: {error}", named.name)).hint(hint).into())
 }

@@ -21,7 +21,7 @@ use super::checks::{check_judge, check_providers, check_user_model};
 use super::models::{Model, ThinkingLevel, models};
 use super::tasks;
 use crate::agent_archive::{self, AgentArchive};
-use crate::commands::judge::{Judge, JudgeArgs, judge_key, parse_protocols};
+use crate::commands::judge::{Judge, JudgeArgs, parse_protocols};
 use crate::commands::labels::LabelArgs;
 use crate::commands::options::{
     OptionsByBenchmark, check_agent_options, configured, configured_with_options, parse_options,
@@ -30,6 +30,7 @@ use crate::commands::order_settings::{OrderSettings, parse_temperature, with_var
 use crate::commands::user_model::UserModelArgs;
 use crate::commands::{check_exists, find_benchmark};
 use crate::exit::Problem;
+use crate::helper_keys::HelperKeys;
 use crate::run_ref::RunRef;
 use crate::task_archive::{self, GivenTask};
 
@@ -151,8 +152,8 @@ pub(super) struct Resolved {
     pub(super) plan: Plan,
     /// Key from the variable that `--api-key-env` names.
     pub(super) key: Option<Secret>,
-    /// Caller's key for the judge.
-    pub(super) judge_key: Option<Secret>,
+    /// Caller's own keys for judge and user model.
+    pub(super) helper_keys: HelperKeys,
 }
 
 /// Rejects arguments that would change an existing run's order.
@@ -186,13 +187,13 @@ pub(super) fn refuse_changes(run: &RunRef, given: &[String]) -> anyhow::Result<(
 pub(super) fn resolve(args: &RunArgs) -> anyhow::Result<Resolved> {
     let key = args.server.named_key()?;
     let plan = plan(args)?;
-    let judge_key = judge_key();
+    let helper_keys = HelperKeys::from_variables();
     if args.server.server().is_none() {
         check_providers(&plan, key.as_ref())?;
-        check_judge(&plan, key.as_ref(), judge_key.as_ref())?;
-        check_user_model(&plan)?;
+        check_judge(&plan, key.as_ref(), helper_keys.judge.as_ref())?;
+        check_user_model(&plan, key.as_ref(), helper_keys.user.as_ref())?;
     }
-    Ok(Resolved { plan, key, judge_key })
+    Ok(Resolved { plan, key, helper_keys })
 }
 
 /// Refuses options of the benchmark that choose the agent where the flags of the agent do: the flags would win silently.

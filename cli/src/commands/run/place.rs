@@ -22,6 +22,7 @@ use crate::commands::order_settings::OrderSettings;
 use crate::commands::{labels, warn_of_ignored};
 use crate::episodes::CODE_LAB;
 use crate::exit::{Problem, is_wrong_usage, plain};
+use crate::helper_keys::HelperKeys;
 use crate::progress::DatasetProgress;
 use crate::views::Run;
 use crate::{output, show};
@@ -107,7 +108,7 @@ impl Plan {
         client: &Client,
         stack: &Stack,
         key: Option<Secret>,
-        judge_key: Option<Secret>,
+        helper_keys: HelperKeys,
         progress: &DatasetProgress,
     ) -> anyhow::Result<(Vec<RunId>, Vec<Hold>)> {
         client.add_agent_of_order(self.agent.as_ref()).await?;
@@ -122,7 +123,8 @@ impl Plan {
             self.prepare_datasets(stack, &datasets, progress).await;
         }
         responses::check(self, stack, &datasets, progress).await?;
-        let local = Orderer { judge_key, ..Orderer::local() };
+        let HelperKeys { judge: judge_key, user: user_key } = helper_keys;
+        let local = Orderer { judge_key, user_key, ..Orderer::local() };
         let orderer = Orderer { owner: Owner::Local, api_key: key, ..local.clone() };
         let mut runs = Vec::with_capacity(self.models.len());
         let mut holds = Vec::with_capacity(self.models.len());
@@ -163,7 +165,10 @@ impl Plan {
                         .judge_base_url
                         .clone()
                         .or(own_judge.as_ref().and_then(|own| own.base_url.clone())),
-                    user_base_url: self.user_base_url.clone().or(own_user.and_then(|own| own.base_url)),
+                    user_base_url: self
+                        .user_base_url
+                        .clone()
+                        .or(own_user.as_ref().and_then(|own| own.base_url.clone())),
                     replay_key,
                     datasets: datasets.clone(),
                     coverage_min: None,
@@ -177,6 +182,7 @@ impl Plan {
             let orderer = Orderer {
                 api_key: orderer.api_key.clone().or(own.and_then(|own| own.key)),
                 judge_key: orderer.judge_key.clone().or(own_judge.and_then(|own| own.key)),
+                user_key: orderer.user_key.clone().or(own_user.and_then(|own| own.key)),
                 ..orderer.clone()
             };
             let created = stack.orders.create(order, orderer).await;
@@ -347,7 +353,12 @@ mod tests {
             judge_base_url: None,
             user: user.user(true).unwrap(),
             user_base_url: None,
-            labels: RunLabels { name: Some("n".into()), tags: vec!["t".into()], notes: Some("n".into()) },
+            labels: RunLabels {
+                name: Some("n".into()),
+                tags: vec!["t".into()],
+                notes: Some("n".into()),
+                ..RunLabels::default()
+            },
         };
         let model = Model {
             name: "chutes/a/b".into(),

@@ -16,9 +16,9 @@ use super::{WorkArgs, requeue_path, results};
 use crate::again;
 use crate::client::{Client, ServerArgs};
 use crate::commands::interrupted;
-use crate::commands::judge::judge_key;
 use crate::data_dir::{DataArgs, DurabilityArg, open_when_free};
 use crate::exit::{ExitStatus, Problem, disk_full};
+use crate::helper_keys::HelperKeys;
 use crate::progress::DatasetProgress;
 use crate::views::Run;
 use crate::{format, logs, output};
@@ -87,7 +87,7 @@ impl Session {
         let datasets = Arc::new(DatasetProgress::default());
         again::remember(server, data, Some(&work.out));
         if let Some(client) = server.client()? {
-            return Ok(Self { client: client.with_judge_key(judge_key()), local: None, datasets });
+            return Ok(Self { client: client.with_helper_keys(HelperKeys::from_variables()), local: None, datasets });
         }
         let data_dir = data.path()?;
         if is_disk_full(&data_dir, false) {
@@ -434,7 +434,7 @@ impl LocalSettings {
             stack.start().await?;
         }
         let client = Client::in_process(stack.router(), stack.embedded.data_dir().to_owned());
-        Ok((stack, client.with_key(self.key.clone()).with_judge_key(judge_key())))
+        Ok((stack, client.with_key(self.key.clone()).with_helper_keys(HelperKeys::from_variables())))
     }
 }
 

@@ -12,13 +12,14 @@ use serde_json::Value;
 use super::episodes::{ENGINE, Place, objects};
 
 /// Every secret that the command reads, and some that other programs leave in its environment.
-const NAMES: [&str; 19] = [
+const NAMES: [&str; 20] = [
     "CHUTES_API_KEY",
     "OPENROUTER_API_KEY",
     "OPENAI_COMPATIBLE_API_KEY",
     "LMSTUDIO_API_KEY",
     "BENCH_API_KEY",
     "BENCH_JUDGE_API_KEY",
+    "BENCH_USER_API_KEY",
     "BENCH_OWNER_KEY",
     "BENCH_MASTER_KEY",
     "BENCH_SIGNING_PRIVATE_KEY",

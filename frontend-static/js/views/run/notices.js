@@ -72,7 +72,7 @@ function causeOf(run, source) {
 
 /** @param {Api.WaitingView} wait */
 function waiting(wait) {
-  const who = { judge: 'judge’s provider', user_model: 'user model’s provider' }[wait.waits_for] ?? 'provider'
+  const who = /** @type {Record<string, string>} */ ({ judge: 'judge’s provider', user_model: 'user model’s provider' })[wait.waits_for] ?? 'provider'
   const why = wait.kind === 'rate_limited' ? `The ${who} limits the rate of requests.` : `The ${who} isn't available.`
   const [text, response] = messageParts(wait.message ?? '')
   return h('div', { class: 'note warn' }, h('p', null, h('strong', null, 'Waiting. '), why,

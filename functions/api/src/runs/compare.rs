@@ -7,10 +7,10 @@ use axum::extract::State;
 use bench_benchmarks::{agent_choice, has_agent_in};
 use bench_domain::statistics::{Interval, PairedComparison};
 use bench_domain::{BenchmarkName, Code, RunId, RunSpec};
-use bench_state::{BenchmarkRecord, CompareError, ComparisonResult, RunWithBenchmarks};
+use bench_state::{BenchmarkRecord, CompareError, ComparisonResult, RunRecord, RunWithBenchmarks};
 use bench_web::error::ErrorBody;
 use bench_web::views::{DatasetView, JudgeView, RejudgesView};
-use bench_web::{ApiError, Path};
+use bench_web::{ApiError, Identity, Path};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -199,8 +199,10 @@ impl From<PairedComparison> for PairedView {
 pub(crate) async fn get_comparison(
     State(api): State<Arc<Api>>,
     Path((a, b)): Path<(String, String)>,
+    identity: Identity,
 ) -> Result<Json<ComparisonView>, ApiError> {
-    compare_runs(&api, run_id(&a)?, run_id(&b)?).await.map(Json)
+    let is_visible = |run: &RunRecord| identity.reader().sees_run(&run.spec);
+    compare_visible(&api, run_id(&a)?, run_id(&b)?, is_visible).await.map(Json)
 }
 
 /// Compares two runs that are over.
@@ -208,7 +210,16 @@ pub(crate) async fn get_comparison(
 /// # Errors
 /// 404 when a run doesn't exist; 400 when one is not over or they have no benchmark in common.
 pub async fn compare_runs(api: &Api, a: RunId, b: RunId) -> Result<ComparisonView, ApiError> {
-    let (a, b) = (over(api, a).await?, over(api, b).await?);
+    compare_visible(api, a, b, |_| true).await
+}
+
+async fn compare_visible(
+    api: &Api,
+    a: RunId,
+    b: RunId,
+    is_visible: impl Fn(&RunRecord) -> bool,
+) -> Result<ComparisonView, ApiError> {
+    let (a, b) = (over(api, a, &is_visible).await?, over(api, b, &is_visible).await?);
     if !api.config.streaming {
         let in_both = |of: &RunWithBenchmarks, other: &RunWithBenchmarks| -> u64 {
             let records =
@@ -243,8 +254,13 @@ pub async fn compare_runs(api: &Api, a: RunId, b: RunId) -> Result<ComparisonVie
     Ok(ComparisonView { a: side(&a), b: side(&b), benchmarks, only_in_a, only_in_b })
 }
 
-async fn over(api: &Api, run: RunId) -> Result<RunWithBenchmarks, ApiError> {
-    let found = api.state.run_with_benchmarks(run).await?.ok_or_else(run_not_found)?;
+async fn over(
+    api: &Api,
+    run: RunId,
+    is_visible: impl Fn(&RunRecord) -> bool,
+) -> Result<RunWithBenchmarks, ApiError> {
+    let found = api.state.run_with_benchmarks(run).await?.filter(|found| is_visible(&found.run));
+    let found = found.ok_or_else(run_not_found)?;
     if found.run.state.status().is_open() {
         return Err(ApiError::new(Code::RunNotOver, format!("run `{run}` is not over; compare it later")));
     }
@@ -346,4 +362,44 @@ fn user_difference(a: &RunSpec, b: &RunSpec, benchmark: &BenchmarkName) -> Optio
 
 fn planned(benchmark: &BenchmarkRecord) -> u64 {
     benchmark.plan.as_ref().map_or(0, bench_domain::run::Plan::samples)
+}
+
+#[cfg(test)]
+mod tests {
+    use bench_domain::run::{AuthMode, Owner};
+    use bench_domain::{ModelId, RunId, Subset, Timestamp};
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn spec(user: Option<(&str, f64)>) -> RunSpec {
+        let model = |name: &str| json!({ "id": ModelId::from_name("openrouter", name), "provider": "openrouter", "slug": name });
+        let user = user.map_or(Value::Null, |(name, temperature)| {
+            json!({ "model": model(name), "auth": AuthMode::System, "generation": { "temperature": temperature } })
+        });
+        let spec = json!({
+            "id": RunId::random(), "benchmarks": ["tau_bench_telecom"], "selected_benchmarks": null,
+            "model": model("a"), "user": user, "subset": Subset::default(), "owner": Owner::Local,
+            "auth": AuthMode::System, "coverage_min": 0.9, "software": "0.1.0", "created_at": Timestamp::default(),
+        });
+        serde_json::from_value(spec).unwrap()
+    }
+
+    #[test]
+    fn user_models_that_differ_are_named() {
+        let between =
+            |a, b, benchmark: &str| user_difference(&spec(a), &spec(b), &benchmark.parse().unwrap());
+        let talks = |a, b| between(a, b, "tau_bench_telecom");
+        let (u, v) = (Some(("u", 0.0)), Some(("v", 0.0)));
+        assert_eq!(talks(u, u), None);
+        assert_eq!(
+            talks(u, v).unwrap(),
+            "The runs had different user models: openrouter/u and openrouter/v."
+        );
+        assert_eq!(talks(u, None).unwrap(), "The runs had different user models: openrouter/u and none.");
+        let warmer = Some(("u", 1.0));
+        assert_eq!(talks(u, warmer).unwrap(), "The user model openrouter/u had different settings.");
+        // Without conversations, it has no effect.
+        assert_eq!(between(u, v, "mmlu_pro"), None);
+    }
 }

@@ -6,14 +6,13 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::{Request, State};
 use bench_domain::run::{AuthMode, Owner};
-use bench_domain::{Budget, Code, RunId, RunSpec, RunState, Secret};
+use bench_domain::{Budget, Code, ModelRole, RunId, RunSpec, RunState, Secret, SessionId};
 use bench_queue::{FINISH_DELAY, Message};
 use bench_runs::CallerKeys;
 use bench_state::{EventKind, NewEvent, Renewal, Resumption, RunRecord, RunWithBenchmarks, Transition};
-use bench_web::auth::{judge_key, missing_admin_secret, provider_key};
+use bench_web::auth::{judge_key, missing_admin_secret, provider_key, user_key};
 use bench_web::error::ErrorBody;
-use bench_web::{ApiError, Caller, Path};
-use http::HeaderMap;
+use bench_web::{ApiError, Caller, Identity, Path};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -21,7 +20,7 @@ use crate::Api;
 use crate::refusal::refusal;
 use crate::runs::admission;
 use crate::runs::budget::{spec_with_budget, total_spending};
-use crate::runs::requests::{run_id, run_not_found};
+use crate::runs::requests::{run_id, run_not_found, visible_run};
 use crate::runs::requeue::{Requeue, RequeueBody, chosen_sample, read_requeue};
 
 /// Maximum number of attempts at a write that conflicts with other writes.
@@ -69,11 +68,14 @@ fn concurrent_change() -> ApiError {
 pub(crate) async fn post_cancel(
     State(api): State<Arc<Api>>,
     Path(run): Path<String>,
-    headers: HeaderMap,
+    identity: Identity,
 ) -> Result<Json<DoneView>, ApiError> {
     let run = run_id(&run).map_err(|_| not_cancelable())?;
-    let record = api.state.run(run).await?.ok_or_else(not_cancelable)?;
-    api.access.caller(&headers)?.must_own(&record.spec.owner)?;
+    let record = visible_run(&api, run, identity.reader()).await.map_err(|error| match error.code() {
+        Code::RunNotFound => not_cancelable(),
+        _ => error,
+    })?;
+    identity.caller()?.must_own(&record.spec.owner)?;
     cancel_run(&api, run).await?;
     Ok(done("Run canceled"))
 }
@@ -130,11 +132,11 @@ async fn send_finish(api: &Api, record: &RunRecord, delay: Duration) {
 pub(crate) async fn delete(
     State(api): State<Arc<Api>>,
     Path(run): Path<String>,
-    headers: HeaderMap,
+    identity: Identity,
 ) -> Result<Json<DoneView>, ApiError> {
     let run = run_id(&run)?;
-    let record = api.state.run(run).await?.ok_or_else(run_not_found)?;
-    api.access.caller(&headers)?.must_own(&record.spec.owner)?;
+    let record = visible_run(&api, run, identity.reader()).await?;
+    identity.caller()?.must_own(&record.spec.owner)?;
     delete_run(&api, run).await?;
     Ok(done("Run deleted"))
 }
@@ -167,13 +169,14 @@ pub async fn delete_run(api: &Api, run: RunId) -> Result<(), ApiError> {
 /// repeated, also for a run that succeeded. With `position`, only that sample is repeated, unless it was graded; samples that
 /// never ended go on, too. A run whose process ended continues on this server.
 ///
-/// For a run that was ordered with the caller's own key, send the key again as a bearer token, and the judge's key
-/// likewise. A run that its budget stopped needs a larger budget, which counts everything that the run ever spent.
+/// For a run that was ordered with the caller's own key, send the key again as a bearer token, and the keys of judge and
+/// user model likewise. A run that its budget stopped needs a larger budget, which counts everything that the run ever spent.
 #[utoipa::path(
     post, path = "/api/admin/runs/{run_id}/requeue", tag = "runs", security((), ("key" = []), ("admin" = [])),
     params(
         ("run_id" = String, Path, description = "Id of the run"),
         ("X-Judge-Authorization" = Option<String>, Header, description = "`Bearer` and the caller's own key for the judge, if the run was ordered with one. Without it, the key of `Authorization` is used if judge and model have the same provider"),
+        ("X-User-Authorization" = Option<String>, Header, description = "`Bearer` and the caller's own key for the user model, in the same way"),
     ),
     request_body(content = Option<RequeueBody>, description = "Samples to repeat, and a new budget"),
     responses(
@@ -192,23 +195,28 @@ pub(crate) async fn post_requeue(
 ) -> Result<Json<DoneView>, ApiError> {
     let (parts, body) = request.into_parts();
     let headers = &parts.headers;
-    let caller = api.access.caller(headers)?;
-    if caller == Caller::Anonymous {
+    let identity = Identity::of(&parts);
+    let caller = identity.caller()?;
+    if *caller == Caller::Anonymous {
         return Err(missing_admin_secret());
     }
     let run = run_id(&run).map_err(|_| not_requeueable())?;
-    let record = api.state.run(run).await?.ok_or_else(not_requeueable)?;
+    let record = api.state.run(run).await?.filter(|record| caller.sees_run(&record.spec));
+    let record = record.ok_or_else(not_requeueable)?;
     let key = provider_key(headers)?;
     // The key is missing, rather than another caller's: the error asks the person at this machine to send it.
-    let lacks_key = caller == Caller::Local && record.spec.auth == AuthMode::ApiKey;
+    let lacks_key = *caller == Caller::Local && record.spec.auth == AuthMode::ApiKey;
     if !lacks_key {
         caller.must_own(&record.spec.owner)?;
     }
-    let judge = judge_key(headers)?;
+    let (judge, user) = (judge_key(headers)?, user_key(headers)?);
     let what = read_requeue(headers, body).await?;
     let orderer =
         admission::admit_stored_run(&api, &parts, &record.spec.model, &record.spec.benchmarks).await?;
-    requeue_run_keyed(&api, run, CallerKeys { own: key, judge }, what, Some(&orderer.owner)).await?;
+    let keys = CallerKeys { own: key, judge, user };
+    // Another user's account doesn't pay for the owner's run, not even an admin's.
+    let session = orderer.session.clone().filter(|_| orderer.owner == record.spec.owner);
+    requeue_run_keyed(&api, run, keys, session, what, Some(&orderer.owner)).await?;
     Ok(done("Run requeued"))
 }
 
@@ -232,32 +240,47 @@ pub async fn requeue_run_with(
     key: Option<Secret>,
     what: impl Into<Requeue>,
 ) -> Result<(), ApiError> {
-    requeue_run_keyed(api, run, CallerKeys { own: key, judge: None }, what.into(), None).await
+    requeue_run_keyed(api, run, CallerKeys { own: key, ..CallerKeys::default() }, None, what.into(), None).await
 }
 
 /// Returns the keys that a run needs again to be requeued.
 fn keys_for_requeue(spec: &RunSpec, given: &CallerKeys) -> Result<CallerKeys, ApiError> {
-    let mut keys = CallerKeys::default();
-    if spec.auth == AuthMode::ApiKey {
-        keys.own = Some(given.own.clone().ok_or_else(|| {
-            ApiError::new(Code::KeyRequired,
+    let needed = |role, own: &Option<Secret>| {
+        if !spec.uses_callers_key(role) {
+            return Ok(None);
+        }
+        let shared = || given.own.as_ref().filter(|_| spec.shares_provider(role));
+        own.as_ref().or_else(shared).cloned().map(Some).ok_or_else(|| key_missing(role))
+    };
+    Ok(CallerKeys {
+        own: needed(ModelRole::Model, &given.own)?,
+        judge: needed(ModelRole::Judge, &given.judge)?,
+        user: needed(ModelRole::UserModel, &given.user)?,
+    })
+}
+
+/// Returns the error for a key that has to be sent again.
+fn key_missing(role: ModelRole) -> ApiError {
+    let code = role.code(Code::KeyRequired);
+    let (header, variable) = match role {
+        ModelRole::Model => {
+            return ApiError::new(
+                code,
                 "the run was ordered with the caller's own key, which was deleted when it ended; send it again as \
                  `Authorization: Bearer KEY` (on the command line, name its variable with `--api-key-env`)",
-            )
-        })?);
-    }
-    if let Some(judge) = spec.judge.as_ref().filter(|judge| judge.auth == AuthMode::ApiKey) {
-        let same = judge.model.provider == spec.model.provider && judge.model.base_url == spec.model.base_url;
-        let key = given.judge.clone().or_else(|| given.own.clone().filter(|_| same));
-        keys.judge = Some(key.ok_or_else(|| {
-            ApiError::new(
-                Code::JudgeKeyRequired,
-                "the run's judge used the caller's own key, which was deleted when the run ended; send it again as \
-                 `X-Judge-Authorization: Bearer KEY` (on the command line, set `BENCH_JUDGE_API_KEY`)",
-            )
-        })?);
-    }
-    Ok(keys)
+            );
+        }
+        ModelRole::Judge => ("X-Judge-Authorization", "BENCH_JUDGE_API_KEY"),
+        ModelRole::UserModel => ("X-User-Authorization", "BENCH_USER_API_KEY"),
+    };
+    let role = role.label();
+    ApiError::new(
+        code,
+        format!(
+            "the run's {role} used the caller's own key, which was deleted when the run ended; send it again as \
+             `{header}: Bearer KEY` (on the command line, set `{variable}`)"
+        ),
+    )
 }
 
 /// Returns true if a requeue of the errors has anything to do: an infrastructure-error or a benchmark that did not end.
@@ -268,12 +291,26 @@ pub(crate) fn has_errors(found: &RunWithBenchmarks) -> bool {
     })
 }
 
+/// Changes the settings of a run that a signed-in user pays for to the session of the requeue.
+fn with_session(changed: Option<RunSpec>, old: &RunSpec, session: Option<&SessionId>) -> Option<RunSpec> {
+    let is_other = old.uses_session() && session.is_some() && session != old.session.as_ref();
+    if !is_other {
+        return changed;
+    }
+    Some(RunSpec { session: session.cloned(), ..changed.unwrap_or_else(|| old.clone()) })
+}
+
 /// Continues an interrupted run in this process or, from now on, at this server.
-async fn resume(api: &Api, found: &RunWithBenchmarks, budget: Budget) -> Result<Transition, ApiError> {
+async fn resume(
+    api: &Api,
+    found: &RunWithBenchmarks,
+    budget: Budget,
+    session: Option<&SessionId>,
+) -> Result<Transition, ApiError> {
     let record = &found.run;
     let (run, generation) = (record.spec.id, record.generation);
     let spent = total_spending(api, found).await?;
-    let spec = spec_with_budget(found, budget, spent)?;
+    let spec = with_session(spec_with_budget(found, budget, spent)?, &record.spec, session);
     let event = NewEvent::new(EventKind::RunResumed, "Run resumed");
     let now = bench_clock::now();
     let resumption = Some(Resumption::new(spent, now));
@@ -311,6 +348,7 @@ async fn requeue_run_keyed(
     api: &Api,
     run: RunId,
     given: CallerKeys,
+    session: Option<SessionId>,
     what: Requeue,
     mut counted: Option<&Owner>,
 ) -> Result<(), ApiError> {
@@ -322,7 +360,7 @@ async fn requeue_run_keyed(
             if let Some(orderer) = counted.take() {
                 api.orders.runs.count_order(orderer).await.map_err(refusal)?;
             }
-            match resume(api, &found, what.budget).await? {
+            match resume(api, &found, what.budget, session.as_ref()).await? {
                 Transition::Done => return Ok(()),
                 Transition::Raced => continue,
                 Transition::Limited(reached) => {
@@ -347,7 +385,7 @@ async fn requeue_run_keyed(
         let generation = record.generation.saturating_add(1);
         let sealed = keys_for_requeue(&record.spec, &given)?.seal(&api.credentials, run, generation).await?;
         let spent = total_spending(api, &found).await?;
-        let spec = spec_with_budget(&found, what.budget, spent)?;
+        let spec = with_session(spec_with_budget(&found, what.budget, spent)?, &record.spec, session.as_ref());
         if let Some(orderer) = counted.take() {
             api.orders.runs.count_order(orderer).await.map_err(refusal)?;
         }

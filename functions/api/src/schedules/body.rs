@@ -168,6 +168,11 @@ impl Change {
         self.fields.contains_key(JUDGE_FIELD)
     }
 
+    /// Returns true if the change may name another user model.
+    pub(super) fn touches_user_model(&self) -> bool {
+        self.fields.contains_key(USER_FIELD)
+    }
+
     /// Returns true if the change affects the runs, not only the settings of the schedule.
     fn touches_run(&self) -> bool {
         self.fields.keys().any(|name| !OWN_FIELDS.contains(&name.as_str()))

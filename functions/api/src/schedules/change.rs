@@ -2,14 +2,12 @@
 
 use bench_domain::run::{AuthMode, Owner};
 use bench_domain::schedule::{Firing, SCHEDULES_MAX, Schedule, ScheduledTask};
-use bench_domain::{Agent, Code, ScheduleId, Secret};
+use bench_domain::{Agent, Code, ScheduleId};
 use bench_inference::ModelSource;
-use bench_runs::{FoundModel, Order, Orderer, ResolvedOrder, TrustedSettings};
-use bench_state::credentials::SealedKey;
+use bench_runs::{CallerKeys, FoundModel, KeptModels, Order, Orderer, ResolvedOrder, TrustedSettings};
 use bench_state::{FiringRef, ScheduleRecord, ScheduleWrite, Transition};
 use bench_web::auth::provider_key;
-use bench_web::{ApiError, Caller};
-use http::HeaderMap;
+use bench_web::{ApiError, Caller, Identity};
 use http::request::Parts;
 
 use super::body::{Change, ChangedOrder, ScheduleBody, Settings};
@@ -32,7 +30,7 @@ async fn orderer(api: &Api, parts: &Parts) -> Result<Orderer, ApiError> {
     let api_key = if api.config.server.local { provider_key(&parts.headers)? } else { orderer.api_key };
     if api.config.server.local && api_key.is_none() {
         // Rejects a wrong secret even from this machine.
-        api.access.caller(&parts.headers)?;
+        Identity::of(parts).caller()?;
     }
     Ok(Orderer { api_key, ..orderer })
 }
@@ -63,12 +61,13 @@ pub(super) async fn create(
         orderer.api_key = None;
     }
     admit(api, parts, &orderer, &found, &tasks).await?;
-    let ResolvedOrder { template: run, ignored, judge_key } =
-        api.orders.template(order, &orderer, found, None).await.map_err(refusal)?;
+    let ResolvedOrder { template: run, ignored, keys } =
+        api.orders.template(order, &orderer, found, KeptModels::default()).await.map_err(refusal)?;
     api.orders.runs.check_samples(&orderer.owner, &run).map_err(refusal)?;
     api.orders.runs.count_order(&orderer.owner).await.map_err(refusal)?;
     let now = bench_clock::now();
     let id = ScheduleId::random();
+    let auth = orderer.auth_for(&run.model);
     let mut schedule = Schedule {
         id,
         name,
@@ -76,7 +75,7 @@ pub(super) async fn create(
         timing,
         run: run.with_fixed_seed(id),
         tasks,
-        auth: orderer.auth(),
+        auth,
         webhook,
         enabled,
         created_at: now,
@@ -84,11 +83,7 @@ pub(super) async fn create(
         next_at: None,
     };
     schedule.next_at = schedule.next_after(now);
-    let own = match &orderer.api_key {
-        Some(key) => Some(api.credentials.seal_for_schedule(id, key).await?),
-        None => None,
-    };
-    let sealed = SealedKey::combine([own, seal_judge(api, id, judge_key.as_ref()).await?]);
+    let sealed = keys.seal_for_schedule(&api.credentials, id).await?;
     match api.state.create_schedule(&schedule, sealed).await? {
         ScheduleWrite::Done => {
             tracing::info!(schedule.id = %id, "Created schedule {id}");
@@ -134,7 +129,7 @@ async fn select(
     order: &mut Order,
     ordered: &OrderedTasks,
 ) -> Result<Vec<ScheduledTask>, ApiError> {
-    let tasks = select_tasks(api, &parts.headers, orderer, order, ordered).await?;
+    let tasks = select_tasks(api, &Identity::of(parts), orderer, order, ordered).await?;
     Ok(tasks.iter().map(|task| ScheduledTask { id: task.id, item: bench_tasks::item_id(task) }).collect())
 }
 
@@ -159,7 +154,7 @@ pub(super) async fn change(
 ) -> Result<(Vec<String>, Vec<String>), ApiError> {
     let mut is_counted = false;
     for _ in 0..WRITE_ATTEMPTS_MAX {
-        let (record, caller) = find_owned(api, id, &parts.headers).await?;
+        let (record, caller) = find_owned(api, id, &Identity::of(parts)).await?;
         let old = &record.schedule;
         let (settings, changed) = change.apply(old, api.config.server.local)?;
         let Settings { name, timing, webhook, enabled } = settings;
@@ -168,7 +163,7 @@ pub(super) async fn change(
         if name != old.name {
             refuse_taken_name(&api.state.list_schedules().await?, &old.owner, Some(old.id), &name)?;
         }
-        let (ResolvedOrder { template: run, ignored, judge_key }, tasks) = if let Some(changed) = changed {
+        let (ResolvedOrder { template: run, ignored, keys }, tasks) = if let Some(changed) = changed {
             let orderer = orderer_for_change(api, old, &caller, parts).await?;
             let (ordered, tasks) = resolve_changed_run(api, parts, old, changed, &orderer, change).await?;
             api.orders.runs.check_samples(&old.owner, &ordered.template).map_err(refusal)?;
@@ -178,7 +173,8 @@ pub(super) async fn change(
             }
             (ordered, tasks)
         } else {
-            let unchanged = ResolvedOrder { template: old.run.clone(), ignored: Vec::new(), judge_key: None };
+            let (template, keys) = (old.run.clone(), CallerKeys::default());
+            let unchanged = ResolvedOrder { template, ignored: Vec::new(), keys };
             (unchanged, old.tasks.clone())
         };
         let now = bench_clock::now();
@@ -186,7 +182,9 @@ pub(super) async fn change(
         if new.timing != old.timing || new.enabled != old.enabled {
             new.next_at = new.next_after(now);
         }
-        let sealed = seal_judge(api, new.id, judge_key.as_ref()).await?;
+        // The schedule's key for the model stays as it is.
+        let keys = CallerKeys { own: None, ..keys };
+        let sealed = keys.seal_for_schedule(&api.credentials, new.id).await?;
         match api.state.update_schedule(&record, &new, sealed).await? {
             ScheduleWrite::Done => {
                 tracing::info!(schedule.id = %new.id, "Changed schedule {}", new.id);
@@ -211,18 +209,6 @@ async fn orderer_for_change(
     let api_key = if has_key { provider_key(&parts.headers)? } else { None };
     let orderer = admission::orderer(api, parts).await?;
     Ok(Orderer { owner: schedule.owner.clone(), api_key, ..orderer })
-}
-
-/// Encrypts the key of a schedule's judge, to be stored with the schedule.
-async fn seal_judge(
-    api: &Api,
-    schedule: ScheduleId,
-    key: Option<&Secret>,
-) -> Result<Option<SealedKey>, ApiError> {
-    Ok(match key {
-        Some(key) => Some(api.credentials.seal_judge_for_schedule(schedule, key).await?),
-        None => None,
-    })
 }
 
 async fn resolve_changed_run(
@@ -250,16 +236,19 @@ async fn resolve_changed_run(
         FoundModel { model: old.model.clone(), source, chute_id: None, price: old.price }
     };
     admit(api, parts, orderer, &found, &tasks).await?;
-    // The judge's key is already stored, and callers don't send it again.
-    let kept = old.judge.clone().filter(|_| !change.touches_judge() && orderer.judge_key.is_none());
+    // Their keys are already stored, and callers don't send them again.
+    let kept = KeptModels {
+        judge: old.judge.clone().filter(|_| !change.touches_judge() && orderer.judge_key.is_none()),
+        user: old.user.clone().filter(|_| !change.touches_user_model() && orderer.user_key.is_none()),
+    };
     let ordered = api.orders.template(order, orderer, found, kept).await.map_err(refusal)?;
     Ok((ResolvedOrder { template: ordered.template.with_fixed_seed(schedule.id), ..ordered }, tasks))
 }
 
 /// Deletes a schedule with its key and its history.
-pub(super) async fn delete(api: &Api, id: &str, headers: &HeaderMap) -> Result<(), ApiError> {
+pub(super) async fn delete(api: &Api, id: &str, identity: &Identity) -> Result<(), ApiError> {
     for _ in 0..WRITE_ATTEMPTS_MAX {
-        let (record, _) = find_owned(api, id, headers).await?;
+        let (record, _) = find_owned(api, id, identity).await?;
         let schedule = record.schedule.id;
         let key = api.credentials.removal_for_schedule(schedule)?;
         if api.state.delete_schedule(&record, key).await? == Transition::Done {
@@ -274,7 +263,7 @@ pub(super) async fn delete(api: &Api, id: &str, headers: &HeaderMap) -> Result<(
 pub(super) async fn run_now(api: &Api, id: &str, parts: &Parts) -> Result<Firing, ApiError> {
     let mut is_admitted = false;
     for _ in 0..WRITE_ATTEMPTS_MAX {
-        let (record, _) = find_owned(api, id, &parts.headers).await?;
+        let (record, _) = find_owned(api, id, &Identity::of(parts)).await?;
         let schedule = &record.schedule;
         if !schedule.enabled {
             return Err(ApiError::new(

@@ -2,7 +2,7 @@
 
 use crate::server::Server;
 use bench_domain::run::{AuthMode, DatasetChoice, Owner};
-use bench_domain::{BenchmarkName, Code, RunId, Secret};
+use bench_domain::{BenchmarkName, Code, ModelRole, RunId, Secret};
 use bench_queue::{Message, QueueName};
 use bench_runs::{Order, Orderer, TrustedSettings};
 use serde_json::json;
@@ -196,7 +196,7 @@ async fn the_callers_key_is_stored_for_the_run_and_nowhere_else() {
     assert_eq!(record.spec.auth, AuthMode::ApiKey);
     assert!(matches!(record.spec.owner, Owner::Key(_)));
     assert!(!format!("{record:?}").contains("sk-caller"));
-    assert_eq!(server.api.credentials.get(id).await.unwrap(), Some(Secret::new("sk-caller").unwrap()));
+    assert_eq!(server.api.credentials.get(id, ModelRole::Model).await.unwrap(), Some(Secret::new("sk-caller").unwrap()));
     // No file of the services on disk contains the key as plain text.
     let mut files = vec![server.embedded.data_dir().to_owned()];
     let mut seen = 0;

@@ -2,7 +2,7 @@
 
 use crate::server::Server;
 use bench_domain::run::AuthMode;
-use bench_domain::{RunId, Secret};
+use bench_domain::{ModelRole, RunId, Secret};
 use bench_runs::{JudgeOrder, Order, Orderer, TrustedSettings};
 use serde_json::{Value, json};
 
@@ -91,7 +91,10 @@ async fn the_judges_key_is_sealed_apart_and_goes_to_its_own_provider() {
     let keys = async |run| {
         let credentials = &server.api.credentials;
         let text = |key: Option<Secret>| key.map(|key| key.expose().to_owned()).unwrap_or_default();
-        (text(credentials.get(run).await.unwrap()), text(credentials.get_judge(run).await.unwrap()))
+        (
+            text(credentials.get(run, ModelRole::Model).await.unwrap()),
+            text(credentials.get(run, ModelRole::Judge).await.unwrap()),
+        )
     };
     let auth =
         async |run| server.api.state.run(run).await.unwrap().unwrap().spec.template.judge.unwrap().auth;
@@ -218,14 +221,14 @@ async fn a_run_is_requeued_with_its_judges_key() {
     let (run, _) = made(&server, "/api/runs", &[JUDGE_KEY], &body).await;
     server.post(&format!("/api/runs/{run}/cancel"), &[]).await;
     let credentials = &server.api.credentials;
-    assert_eq!(credentials.get_judge(run).await.unwrap(), None, "gone when the run is over");
+    assert_eq!(credentials.get(run, ModelRole::Judge).await.unwrap(), None, "gone when the run is over");
     let path = format!("/api/admin/runs/{run}/requeue");
     let missing = server.post(&path, &[]).await;
     assert_eq!(missing.status, 400);
     assert!(missing.detail().contains("X-Judge-Authorization"), "{}", missing.detail());
     assert_eq!(server.post(&path, &[JUDGE_KEY]).await.status, 200);
-    assert_eq!(credentials.get_judge(run).await.unwrap(), Some(Secret::new("sk-judge").unwrap()));
-    assert_eq!(credentials.get(run).await.unwrap(), None);
+    assert_eq!(credentials.get(run, ModelRole::Judge).await.unwrap(), Some(Secret::new("sk-judge").unwrap()));
+    assert_eq!(credentials.get(run, ModelRole::Model).await.unwrap(), None);
 }
 
 #[tokio::test]
@@ -246,7 +249,10 @@ async fn schedules_have_judges_and_protocols() {
     );
     let id = made["id"].as_str().unwrap().parse().unwrap();
     let credentials = &server.api.credentials;
-    assert_eq!(credentials.get_judge_for_schedule(id).await.unwrap(), Some(Secret::new("sk-judge").unwrap()));
+    assert_eq!(
+        credentials.get_for_schedule(id, ModelRole::Judge).await.unwrap(),
+        Some(Secret::new("sk-judge").unwrap())
+    );
     let path = format!("/api/schedules/{id}");
     let patch = async |headers: &[(&str, &str)], change: Value| {
         let mut all = vec![("content-type", "application/json")];
@@ -258,7 +264,10 @@ async fn schedules_have_judges_and_protocols() {
     // Unchanged fields stay, and so does the judge's key.
     let changed = patch(&[], json!({ "subset_count": 3 })).await;
     assert_eq!((&changed["judge"], &changed["protocols"]), (&made["judge"], &made["protocols"]));
-    assert_eq!(credentials.get_judge_for_schedule(id).await.unwrap(), Some(Secret::new("sk-judge").unwrap()));
+    assert_eq!(
+        credentials.get_for_schedule(id, ModelRole::Judge).await.unwrap(),
+        Some(Secret::new("sk-judge").unwrap())
+    );
     let changed =
         patch(&[("x-judge-authorization", "Bearer sk-other")], json!({ "judge": { "seed": 2 } })).await;
     let renamed = json!({ "judge": { "model": "openrouter/k" } });
@@ -270,12 +279,19 @@ async fn schedules_have_judges_and_protocols() {
     )
     .await;
     assert_eq!((&changed["judge"]["model"], &changed["judge"]["seed"]), (&json!("openrouter/j"), &json!(2)));
-    assert_eq!(credentials.get_judge_for_schedule(id).await.unwrap(), Some(Secret::new("sk-other").unwrap()));
+    assert_eq!(
+        credentials.get_for_schedule(id, ModelRole::Judge).await.unwrap(),
+        Some(Secret::new("sk-other").unwrap())
+    );
     // Removing a benchmark also removes its protocol and judge.
     let changed = patch(&[], json!({ "selected_benchmarks": ["mmlu_pro"] })).await;
     assert_eq!((&changed["judge"], &changed["protocols"]), (&json!(null), &json!({})));
     assert_eq!(server.ask("DELETE", &path, &[], "").await.status, 200);
-    assert_eq!(credentials.get_judge_for_schedule(id).await.unwrap(), None, "its keys are gone with it");
+    assert_eq!(
+        credentials.get_for_schedule(id, ModelRole::Judge).await.unwrap(),
+        None,
+        "its keys are gone with it"
+    );
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use crate::server::Server;
 use std::time::Duration;
 
-use bench_domain::{Outcome, Secret};
+use bench_domain::{ModelRole, Outcome, Secret};
 use bench_queue::{Message, QueueName};
 use bench_state::{ProviderWait, WaitKind, WaitNoted};
 use serde_json::json;
@@ -52,7 +52,7 @@ async fn a_run_that_waits_for_its_provider_says_so() {
     let until = now.plus(Duration::from_secs(3_600));
     let wait = ProviderWait {
         kind: WaitKind::RateLimited,
-        judge: false,
+        role: ModelRole::Model,
         since: now,
         until,
         announced_until: until,
@@ -195,7 +195,7 @@ async fn the_callers_key_goes_with_the_run_and_comes_back_with_a_requeue() {
     let body = json!({ "model_id": "oracle", "selected_benchmarks": ["mmlu_pro"] });
     let made = server.order("/api/runs/api", &[KEY], &body).await.json();
     let run = made["id"].as_str().unwrap().parse().unwrap();
-    let stored = || async { server.api.credentials.get(run).await.unwrap() };
+    let stored = || async { server.api.credentials.get(run, ModelRole::Model).await.unwrap() };
     assert!(stored().await.is_some());
     assert_eq!(server.post(&format!("/api/runs/{run}/cancel"), &[KEY]).await.status, 200);
     assert_eq!(stored().await, None);

@@ -3,7 +3,7 @@
 use crate::server::Server;
 use bench_domain::Outcome::{Correct, Incorrect, Unsupported};
 use bench_domain::run::AuthMode;
-use bench_domain::{RunId, Secret};
+use bench_domain::{ModelRole, RunId, Secret};
 use bench_queue::{Message, QueueName};
 use bench_runs::{RejudgeOrder, Standing};
 use serde_json::{Value, json};
@@ -56,7 +56,7 @@ async fn the_answers_of_a_run_are_judged_again_as_a_run_of_its_own() {
     );
     assert_eq!((new.auth, new.template.judge.unwrap().auth), (AuthMode::System, AuthMode::ApiKey));
     assert_eq!(
-        server.api.credentials.get_judge(second).await.unwrap(),
+        server.api.credentials.get(second, ModelRole::Judge).await.unwrap(),
         Some(Secret::new("sk-judge").unwrap())
     );
     assert!(server.messages(QueueName::Plans).await.contains(&Message::Plan { run: second, generation: 1 }));

@@ -5,10 +5,7 @@ use crate::server::{Reply, Server};
 use bench_domain::run::{AuthMode, COVERAGE_MIN_DEFAULT, ItemNaming, JudgeSpec, Owner};
 use bench_domain::schedule::{BenchmarkDifference, Comparison, Firing, FiringState, NoticeKind, Schedule};
 use bench_domain::statistics::Interval;
-use bench_domain::{
-    Budget, Generation, Price, RunId, RunLabels, RunLimits, RunStatus, RunTemplate, ScheduleId, Subset,
-    Timestamp,
-};
+use bench_domain::{Budget, Generation, ModelRole, Price, RunId, RunLabels, RunLimits, RunStatus, RunTemplate, ScheduleId, Subset, Timestamp};
 use bench_state::{FiringRef, ScheduleWrite, Transition};
 use serde_json::{Value, json};
 
@@ -163,7 +160,7 @@ async fn reading_is_public_changing_is_owned_and_secrets_are_the_owners() {
     let made = make(&server, &[A], &body()).await;
     let stored = stored(&server, &made).await;
     assert_eq!((made["own_key"].clone(), stored.auth), (json!(true), AuthMode::ApiKey));
-    let key = server.api.credentials.get_for_schedule(stored.id).await.unwrap().unwrap();
+    let key = server.api.credentials.get_for_schedule(stored.id, ModelRole::Model).await.unwrap().unwrap();
     assert_eq!(key.expose(), "key-a");
     for (headers, sees) in [(&[][..], false), (&[B][..], false), (&[A][..], true), (&[ADMIN][..], true)] {
         for path in [path(&made), PATH.to_owned()] {
@@ -194,7 +191,7 @@ async fn reading_is_public_changing_is_owned_and_secrets_are_the_owners() {
     let deleted = server.ask("DELETE", &path(&made), &[A], axum::body::Body::empty()).await;
     assert_eq!((deleted.status.as_u16(), &deleted.json()["success"]), (200, &json!(true)));
     assert!(
-        server.api.credentials.get_for_schedule(stored.id).await.unwrap().is_none(),
+        server.api.credentials.get_for_schedule(stored.id, ModelRole::Model).await.unwrap().is_none(),
         "its key is gone with it"
     );
     assert_eq!(server.get(&path(&made)).await.status, 404);
@@ -276,7 +273,7 @@ fn is_all_set(run: &RunTemplate) -> bool {
         coverage_min,
         price,
         budget: Budget { usd, tokens },
-        labels: RunLabels { name: _, tags, notes },
+        labels: RunLabels { name: _, tags, notes, visibility },
         limits: RunLimits { requests_per_minute, timeout_seconds, max_failures },
     } = run;
     let Generation {
@@ -316,6 +313,7 @@ fn is_all_set(run: &RunTemplate) -> bool {
         && max_tokens_field.is_some()
         && !datasets.is_empty()
         && !tags.is_empty()
+        && !visibility.is_public()
         && !protocols.is_empty()
         && !options.is_empty()
         && judging.iter().all(Option::is_some)
@@ -330,6 +328,7 @@ async fn with_everything(server: &Server) -> (Value, RunTemplate) {
         "selected_benchmarks": ["gpqa_diamond", "livecodebench", "hle"], "items": ["#1"], "subset_pct": 50,
         "subset_count": 5, "subset_seed": "s", "config": { "x": [1] }, "samples": 3, "temperature": 0.5,
         "max_tokens": 4096, "budget_usd": 2.5, "budget_tokens": 1_000_000, "tags": ["t"], "notes": "n",
+        "visibility": "unlisted",
         "top_k": 20,
         "stop": ["END"], "sampler_seed": -7, "system_prompt": "Be brief.", "reasoning_effort": "high",
         "extra_body": { "min_p": 1.0 }, "omit": ["top_p"], "max_tokens_field": "max_completion_tokens",

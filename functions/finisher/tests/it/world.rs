@@ -6,10 +6,7 @@ use std::time::Duration;
 use bench_blobs::Blobs;
 use bench_domain::run::{AuthMode, Owner, Plan};
 use bench_domain::sample::SampleState;
-use bench_domain::{
-    BenchmarkName, Code, Outcome, Position, RunId, RunSpec, SampleRef, Secret, Stage, Subset, Usage, Verdict,
-    testing,
-};
+use bench_domain::{BenchmarkName, Code, ModelRole, Outcome, Position, RunId, RunSpec, SampleRef, Secret, Stage, Subset, Usage, Verdict, testing};
 use bench_embedded::{Durability, Embedded, EmbeddedOptions};
 use bench_finisher::Finisher;
 use bench_lambda::{Deadline, SqsEvent, SqsMessage};
@@ -98,7 +95,7 @@ impl Run {
         });
         let spec: RunSpec = serde_json::from_value(fields).unwrap();
         let key = Secret::new("sk-test").unwrap();
-        let sealed = world.finisher.credentials.seal(id, 1, &key).await.unwrap();
+        let sealed = world.finisher.credentials.seal(id, ModelRole::Model, 1, &key).await.unwrap();
         let created = NewEvent::new(EventKind::RunCreated, "created");
         assert!(state.create_run_with(&spec, &created, None, now, Some(sealed)).await.unwrap());
         let planned = |item: u32| PlannedSample {
@@ -222,7 +219,7 @@ impl Run {
 
     /// Returns true if the caller's key still exists.
     pub(crate) async fn has_key(&self, world: &World) -> bool {
-        world.finisher.credentials.get(self.id).await.unwrap().is_some()
+        world.finisher.credentials.get(self.id, ModelRole::Model).await.unwrap().is_some()
     }
 }
 

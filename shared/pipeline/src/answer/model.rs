@@ -1,10 +1,10 @@
 //! Asks a model at a provider for answers.
 
-use bench_domain::{Outcome, SampleBody, Verdict};
+use bench_domain::{ModelRole, Outcome, SampleBody, Verdict};
 use bench_inference::{Failure, FailureKind, TooLong};
 
 use crate::Pipeline;
-use crate::context::{ClaimedSample, ModelClient, Role};
+use crate::context::{ClaimedSample, ModelClient};
 use crate::error::PipelineError;
 use crate::model::{AskResult, Question};
 
@@ -75,7 +75,7 @@ impl Pipeline {
 
     /// Describes an answer that took too long, with the limit that it exceeded.
     fn describe_timeout(&self, claimed: &ClaimedSample, cause: &str) -> String {
-        let limit = self.answer_limit(claimed, Role::Model).as_secs();
+        let limit = self.answer_limit(claimed, ModelRole::Model).as_secs();
         let own = claimed.run.spec.limits.timeout_seconds;
         let benchmarks = claimed.benchmark.benchmark.metadata().item_timeout_seconds;
         let origin = match own {

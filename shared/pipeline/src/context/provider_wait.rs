@@ -4,10 +4,8 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bench_domain::Timestamp;
+use bench_domain::{ModelRole, Timestamp};
 use bench_state::{ProviderWait, WaitKind};
-
-use super::model_client::Role;
 
 /// Maximum number of characters of a provider's sentence in views and events.
 const MESSAGE_CHARS_MAX: usize = 300;
@@ -18,7 +16,7 @@ const ANNOUNCED_EXTENSION_MIN: Duration = Duration::from_secs(60);
 /// Clocks of two processes differ by less than this.
 const CLOCK_TOLERANCE: Duration = Duration::from_secs(1);
 
-/// Waits of a run for its model and its judge.
+/// Waits of a run for the models that it asks.
 #[derive(Debug, Default)]
 pub(crate) struct ProviderWaits(Mutex<KnownWaits>);
 
@@ -28,6 +26,7 @@ struct KnownWaits {
     wait: Option<ProviderWait>,
     model: Requests,
     judge: Requests,
+    user_model: Requests,
 }
 
 /// Results of requests in one role.
@@ -40,8 +39,12 @@ struct Requests {
 }
 
 impl KnownWaits {
-    fn requests(&mut self, judge: bool) -> &mut Requests {
-        if judge { &mut self.judge } else { &mut self.model }
+    fn requests(&mut self, role: ModelRole) -> &mut Requests {
+        match role {
+            ModelRole::Model => &mut self.model,
+            ModelRole::Judge => &mut self.judge,
+            ModelRole::UserModel => &mut self.user_model,
+        }
     }
 }
 
@@ -61,32 +64,31 @@ impl ProviderWaits {
     }
 
     /// Records that a request was answered.
-    pub(crate) fn note_answer(&self, role: Role, sent_at: Timestamp) {
+    pub(crate) fn note_answer(&self, role: ModelRole, sent_at: Timestamp) {
         let mut known = self.lock();
-        let requests = known.requests(role == Role::Judge);
+        let requests = known.requests(role);
         requests.failures = 0;
         requests.answered_at = requests.answered_at.max(sent_at);
     }
 
     /// Returns true if the run waits for the provider in this role.
-    pub(crate) fn is_waiting(&self, role: Role) -> bool {
-        self.lock().wait.as_ref().is_some_and(|wait| wait.judge == (role == Role::Judge))
+    pub(crate) fn is_waiting(&self, role: ModelRole) -> bool {
+        self.lock().wait.as_ref().is_some_and(|wait| wait.role == role)
     }
 
     /// Records that the wait is over, although its time has not passed: the provider has answered a probe.
-    pub(crate) fn note_over(&self, role: Role) {
+    pub(crate) fn note_over(&self, role: ModelRole) {
         let mut known = self.lock();
-        let judge = role == Role::Judge;
-        if let Some(until) = known.wait.as_ref().filter(|wait| wait.judge == judge).map(|wait| wait.until) {
-            let requests = known.requests(judge);
+        if let Some(until) = known.wait.as_ref().filter(|wait| wait.role == role).map(|wait| wait.until) {
+            let requests = known.requests(role);
             requests.answered_at = requests.answered_at.max(until);
         }
     }
 
     /// Records that a request failed, and returns the number of failures since the last answer.
-    pub(crate) fn note_failure(&self, role: Role) -> u32 {
+    pub(crate) fn note_failure(&self, role: ModelRole) -> u32 {
         let mut known = self.lock();
-        let requests = known.requests(role == Role::Judge);
+        let requests = known.requests(role);
         requests.failures = requests.failures.saturating_add(1);
         requests.failures
     }
@@ -94,7 +96,7 @@ impl ProviderWaits {
     /// Returns the wait to write, or `None` if the run is known to wait about as long. The caller writes it.
     pub(crate) fn begin_or_extend(
         &self,
-        role: Role,
+        role: ModelRole,
         kind: WaitKind,
         until: Timestamp,
         message: Option<&str>,
@@ -108,12 +110,11 @@ impl ProviderWaits {
                 return None;
             }
         }
-        let judge = role == Role::Judge;
-        let same = earlier.filter(|earlier| earlier.judge == judge && earlier.kind == kind);
+        let same = earlier.filter(|earlier| earlier.role == role && earlier.kind == kind);
         let message = message.map(|text| text.chars().take(MESSAGE_CHARS_MAX).collect());
         let wait = ProviderWait {
             kind,
-            judge,
+            role,
             since: same.map_or(now, |same| same.since),
             until,
             announced_until: same
@@ -132,7 +133,7 @@ impl ProviderWaits {
     pub(crate) fn take_ended(&self) -> Option<ProviderWait> {
         let mut known = self.lock();
         let wait = known.wait.clone()?;
-        let answered_at = known.requests(wait.judge).answered_at;
+        let answered_at = known.requests(wait.role).answered_at;
         let is_over = match wait.kind {
             // Requests that were sent before the limit are answered nevertheless.
             WaitKind::RateLimited => answered_at.plus(CLOCK_TOLERANCE) >= wait.until,
@@ -154,7 +155,7 @@ mod tests {
     }
 
     fn limit(waits: &ProviderWaits, now: i64, until: i64, message: Option<&str>) -> Option<ProviderWait> {
-        waits.begin_or_extend(Role::Model, WaitKind::RateLimited, at(until), message, at(now))
+        waits.begin_or_extend(ModelRole::Model, WaitKind::RateLimited, at(until), message, at(now))
     }
 
     #[test]
@@ -178,11 +179,13 @@ mod tests {
     fn only_an_answer_to_a_later_request_ends_a_rate_limit() {
         let waits = ProviderWaits::new(None);
         limit(&waits, 100, 200, None).unwrap();
-        waits.note_answer(Role::Model, at(90));
+        waits.note_answer(ModelRole::Model, at(90));
         assert_eq!(waits.take_ended(), None, "sent before");
-        waits.note_answer(Role::Judge, at(205));
-        assert_eq!(waits.take_ended(), None, "another model");
-        waits.note_answer(Role::Model, at(201));
+        for other in [ModelRole::Judge, ModelRole::UserModel] {
+            waits.note_answer(other, at(205));
+            assert_eq!(waits.take_ended(), None, "{other:?}");
+        }
+        waits.note_answer(ModelRole::Model, at(201));
         assert_eq!(waits.take_ended().map(|wait| wait.until), Some(at(200)));
         assert_eq!(waits.take_ended(), None, "reported once");
     }
@@ -191,25 +194,27 @@ mod tests {
     fn the_answer_to_a_probe_ends_a_rate_limit() {
         let waits = ProviderWaits::new(None);
         limit(&waits, 100, 700, None).unwrap();
-        waits.note_answer(Role::Model, at(150));
+        waits.note_answer(ModelRole::Model, at(150));
         assert_eq!(waits.take_ended(), None);
-        waits.note_over(Role::Judge);
-        assert!(waits.is_waiting(Role::Model) && !waits.is_waiting(Role::Judge));
-        assert_eq!(waits.take_ended(), None, "another model");
-        waits.note_over(Role::Model);
+        for other in [ModelRole::Judge, ModelRole::UserModel] {
+            waits.note_over(other);
+            assert!(waits.is_waiting(ModelRole::Model) && !waits.is_waiting(other), "{other:?}");
+            assert_eq!(waits.take_ended(), None, "{other:?}");
+        }
+        waits.note_over(ModelRole::Model);
         assert_eq!(waits.take_ended().map(|wait| wait.until), Some(at(700)));
-        assert!(!waits.is_waiting(Role::Model));
+        assert!(!waits.is_waiting(ModelRole::Model));
     }
 
     #[test]
     fn failures_count_until_an_answer() {
         let waits = ProviderWaits::new(None);
-        assert_eq!([1, 2, 3].map(|_| waits.note_failure(Role::Model)), [1, 2, 3]);
-        assert_eq!(waits.note_failure(Role::Judge), 1);
-        let wait = waits.begin_or_extend(Role::Model, WaitKind::Unavailable, at(30), None, at(10));
+        assert_eq!([1, 2, 3].map(|_| waits.note_failure(ModelRole::Model)), [1, 2, 3]);
+        assert_eq!(waits.note_failure(ModelRole::Judge), 1);
+        let wait = waits.begin_or_extend(ModelRole::Model, WaitKind::Unavailable, at(30), None, at(10));
         assert!(wait.is_some());
-        waits.note_answer(Role::Model, at(12));
+        waits.note_answer(ModelRole::Model, at(12));
         assert!(waits.take_ended().is_some(), "before the time that was planned");
-        assert_eq!(waits.note_failure(Role::Model), 1);
+        assert_eq!(waits.note_failure(ModelRole::Model), 1);
     }
 }

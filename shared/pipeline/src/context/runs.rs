@@ -6,8 +6,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use bench_datasets::SupportCache;
-use bench_domain::run::AuthMode;
-use bench_domain::{BenchmarkName, RunId, RunSpec, SampleRef, Secret, Spending, Timestamp};
+use bench_domain::{BenchmarkName, ModelRole, RunId, RunSpec, SampleRef, Secret, Spending, Timestamp};
 use bench_inference::Keys;
 use bench_state::credentials::Credentials;
 use bench_state::{Resumption, State, StateError};
@@ -40,7 +39,7 @@ pub(crate) struct RunContext {
     pub(crate) judge: OnceLock<JudgeSource>,
     /// Source of its simulated users' messages, once a conversation has made it.
     pub(crate) user: OnceLock<UserSource>,
-    /// Keys to remove from every stored text: the run's own, its judge's and the operator's.
+    /// Keys to remove from every stored text: the run's own, those of its judge and user model, and the operator's.
     pub(crate) keys: Keys,
     /// Ledger of its spending, if it has a budget.
     pub(crate) ledger: Option<Arc<Ledger>>,
@@ -94,19 +93,22 @@ pub(crate) struct CallerKeys {
     pub(crate) model: Option<Secret>,
     /// For the judge.
     pub(crate) judge: Option<Secret>,
+    /// For the user model.
+    pub(crate) user: Option<Secret>,
 }
 
 impl CallerKeys {
-    /// Loads both keys regardless of the stage, since both must be redacted from stored texts.
+    /// Loads all keys regardless of the stage, since all must be redacted from stored texts.
     async fn load(credentials: &Credentials, spec: &RunSpec) -> Result<Self, StateError> {
-        let mut keys = Self::default();
-        if spec.auth == AuthMode::ApiKey {
-            keys.model = credentials.get(spec.id).await?;
-        }
-        if spec.judge.as_ref().is_some_and(|judge| judge.auth == AuthMode::ApiKey) {
-            keys.judge = credentials.get_judge(spec.id).await?;
-        }
-        Ok(keys)
+        let stored = async |role| match spec.uses_callers_key(role) {
+            true => credentials.get(spec.id, role).await,
+            false => Ok(None),
+        };
+        Ok(Self {
+            model: stored(ModelRole::Model).await?,
+            judge: stored(ModelRole::Judge).await?,
+            user: stored(ModelRole::UserModel).await?,
+        })
     }
 }
 
@@ -250,8 +252,8 @@ impl RunCache {
             return Ok(None);
         }
         let caller_keys = CallerKeys::load(&self.credentials, &record.spec).await?;
-        let CallerKeys { model, judge } = &caller_keys;
-        let keys = self.operator_keys.merged_with(&Keys::new(model.iter().chain(judge)));
+        let CallerKeys { model, judge, user } = &caller_keys;
+        let keys = self.operator_keys.merged_with(&Keys::new(model.iter().chain(judge).chain(user)));
         let benchmarks = found.benchmarks.into_iter().filter_map(|benchmark| {
             let name = benchmark.name.clone();
             Some((name, Arc::new(BenchmarkContext::new(&record.spec, benchmark, &self.support)?)))

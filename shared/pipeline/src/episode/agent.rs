@@ -306,7 +306,7 @@ impl Pipeline {
                 metrics::count(metrics::SAMPLES_WAITED, 1.0);
                 self.note_failed_request(claimed, client, failure, wait).await;
                 let why = client.role.explain(&failure.cause);
-                let code = client.role.code(failure);
+                let code = client.role.code(failure.code());
                 self.wait_or_end(claimed, code, &why, wait, self.config.patience).await?;
             }
             _ => self.handle_provider_failure(claimed, client, failure).await?,

@@ -11,20 +11,20 @@ use bench_agents::dialogue::{Dialogue, DialogueCall, DialogueMessage, DialogueOp
 use bench_benchmarks::{DialogueProtocol, DialogueStep, OpenedDialogue, StepProblem};
 use bench_blobs::AgentRecords;
 use bench_domain::{
-    Code, EpisodeException, EpisodeReport, EpisodeState, JobReport, JobSpec, SampleBody, Spending, Verdict,
+    Code, EpisodeException, EpisodeReport, EpisodeState, JobReport, JobSpec, ModelRole, SampleBody, Spending,
+    Verdict,
 };
 use bench_episodes::{
     DialogueAdvance, DialogueEpisode, DialogueFacts, DialogueSteps, SandboxStep, StepFailure, Thinker,
 };
 use bench_items::Item;
-use bench_state::SampleResult;
 use serde_json::Value;
 
 use super::work::Work;
 use super::{EpisodeTurn, redact};
 use crate::Pipeline;
 use crate::commit::StoredBody;
-use crate::context::{AnswerSource, Role};
+use crate::context::AnswerSource;
 use crate::error::PipelineError;
 
 /// Maximum time of a conversation, in which waits for models count. Only sandboxes that were forgotten last so long.
@@ -156,8 +156,8 @@ impl Pipeline {
                         continue;
                     }
                     let role = match party {
-                        Party::Agent => Role::Model,
-                        Party::User => Role::User,
+                        Party::Agent => ModelRole::Model,
+                        Party::User => ModelRole::UserModel,
                     };
                     let is_late =
                         claimed.deadline.remaining(self.config.reserve) < self.answer_limit(claimed, role);
@@ -242,33 +242,16 @@ impl Pipeline {
         body: &SampleBody,
         stored: StoredBody,
     ) -> Result<(), PipelineError> {
-        if let Some(sandbox) = &state.sandbox {
-            self.end_sandbox(sandbox).await;
-        }
+        self.end_reported_sandbox(state).await;
         let claimed = turn.claimed;
         let report = body.episode.clone().unwrap_or_default();
-        let verdict = match (&report.exception, &report.dialogue, claimed.benchmark.benchmark.dialogue()) {
+        let mut verdict = match (&report.exception, &report.dialogue, claimed.benchmark.benchmark.dialogue())
+        {
             (None, Some(dialogue), Some(protocol)) if dialogue.reward.is_some() => protocol.verdict(dialogue),
             (Some(exception), _, _) => Verdict::ungraded(Code::SandboxNoVerdict, exception.message.clone()),
             _ => Verdict::ungraded(Code::SandboxNoVerdict, "the conversation has no reward"),
         };
-        let mut verdict = verdict;
         verdict.detail.insert("agent".to_owned(), report.agent.as_str().into());
-        let finished = SampleResult {
-            body: Some(stored.into()),
-            latency_ms: report.duration_ms(),
-            usage: state.paid,
-            ..claimed.record.to_finished(verdict, bench_clock::now())
-        };
-        // A run with a budget counted each call when it was stored.
-        let spent = match claimed.run.ledger {
-            Some(_) => Spending::default(),
-            None => Spending {
-                answers: state.paid.unwrap_or_default(),
-                user: state.user_paid.unwrap_or_default(),
-                ..Spending::default()
-            },
-        };
-        self.commit(claimed, &finished, spent, None).await
+        self.commit_report(turn, state, stored, verdict, Some(&report)).await
     }
 }

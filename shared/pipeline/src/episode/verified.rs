@@ -5,7 +5,6 @@ use std::time::Duration;
 use bench_domain::sample::AttemptHistory;
 use bench_domain::{Code, EpisodeState, SampleBody, Spending, VerificationReport};
 use bench_lambda::metrics;
-use bench_state::SampleResult;
 
 use super::{EpisodeTurn, failure};
 use crate::Pipeline;
@@ -43,10 +42,7 @@ impl Pipeline {
         body: &SampleBody,
         stored: StoredBody,
     ) -> Result<(), PipelineError> {
-        // The verification removed its container before it returned the report.
-        if let Some(sandbox) = &state.sandbox {
-            self.end_sandbox(sandbox).await;
-        }
+        self.end_reported_sandbox(state).await;
         let claimed = turn.claimed;
         let report = body.verification.clone().unwrap_or_default();
         let verdict =
@@ -71,12 +67,7 @@ impl Pipeline {
                     return self.end_ungraded(turn, state, Code::InternalError, why).await;
                 }
             };
-        let finished = SampleResult {
-            body: Some(stored.into()),
-            ..claimed.record.to_finished(verdict, bench_clock::now())
-        };
-        // The cost of the model's answer was counted when the sample was handed over.
-        self.commit(claimed, &finished, Spending::default(), None).await
+        self.commit_report(turn, state, stored, verdict, None).await
     }
 
     /// Puts the sample off until an operation that failed is repeated. The checkpoint counts its repeats, so that this counts

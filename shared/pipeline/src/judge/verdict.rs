@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bench_benchmarks::NoVerdict;
 use bench_domain::body::JudgeReply;
-use bench_domain::{Answer, Code, Finish, Stage, Usage, Verdict};
+use bench_domain::{Answer, Code, Finish, ModelRole, Stage, Usage, Verdict};
 use bench_inference::tokens::usage_or_estimate;
 use bench_lambda::metrics;
 use bench_state::{Handover, ReplyWithoutVerdict, SampleResult};
@@ -12,7 +12,7 @@ use bench_state::{Handover, ReplyWithoutVerdict, SampleResult};
 use super::{JudgeCase, JudgeSource};
 use crate::Pipeline;
 use crate::commit::StoredBody;
-use crate::context::{ClaimedSample, Role};
+use crate::context::ClaimedSample;
 use crate::error::PipelineError;
 
 /// Maximum number of characters of a reply that a reason quotes.
@@ -68,7 +68,7 @@ impl Pipeline {
             judge_model: reply.model.clone().or_else(|| Some(model.clone())),
             ..claimed.record.to_finished(verdict, bench_clock::now())
         };
-        self.commit(claimed, &finished, Role::Judge.spending(spent), tokens).await
+        self.commit(claimed, &finished, ModelRole::Judge.spending(spent), tokens).await
     }
 
     /// Records the reply and opens the sample for another one.
@@ -82,7 +82,7 @@ impl Pipeline {
         let (sample, attempt) = (&claimed.sample, claimed.attempt);
         match self.state.note_reply(sample, attempt, replies, reply, bench_clock::now()).await? {
             Handover::Lost => {
-                let spent = Role::Judge.spending(reply.spent);
+                let spent = ModelRole::Judge.spending(reply.spent);
                 self.count_lost(claimed, Some(reply.body.attempt), spent).await?;
                 tracing::info!(run.id = %sample.run, "Another attempt took over sample {sample}");
             }

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use bench_domain::sample::{AttemptHistory, backoff};
-use bench_domain::{Code, Verdict};
+use bench_domain::{Code, ModelRole, Verdict};
 use bench_inference::{Failure, FailureKind};
 use bench_lambda::metrics;
 use bench_state::WaitKind;
 
 use crate::Pipeline;
-use crate::context::{ClaimedSample, ModelClient, Role};
+use crate::context::{ClaimedSample, ModelClient};
 use crate::error::PipelineError;
 use crate::model::provider_wait::shown_wait;
 use crate::model::wait::PROBE_EVERY;
@@ -36,14 +36,14 @@ impl Pipeline {
             FailureKind::FatalForRun(_) => {
                 let hint = client.model_hint(failure).map(|hint| format!("; {hint}")).unwrap_or_default();
                 let why = format!("{}{hint}", client.role.explain(&failure.cause));
-                self.fail_run(claimed, client.role.code(failure), &why).await
+                self.fail_run(claimed, client.role.code(failure.code()), &why).await
             }
             FailureKind::RateLimited => self.wait_for_provider(claimed, client, failure).await,
             FailureKind::Transient => self.retry(claimed, client, failure).await,
             FailureKind::Bad => self.handle_refusal(claimed, client, failure).await,
             FailureKind::TooLong(_) | FailureKind::Refused | FailureKind::Unsupported => {
                 let why = client.role.explain(&failure.cause);
-                self.end(claimed, Verdict::ungraded(client.role.code(failure), why)).await
+                self.end(claimed, Verdict::ungraded(client.role.code(failure.code()), why)).await
             }
             FailureKind::AnswerTooLarge => self.end_too_large(claimed, client, failure).await,
         }
@@ -62,7 +62,7 @@ impl Pipeline {
             let cause = client.role.explain(&failure.cause);
             let attempts = if failures == 1 { "attempt" } else { "attempts" };
             let why = format!("{cause} (after {failures} {attempts}; {})", failure.gave_up_by);
-            return self.end(claimed, Verdict::ungraded(client.role.code(failure), why)).await;
+            return self.end(claimed, Verdict::ungraded(client.role.code(failure.code()), why)).await;
         }
         let wait = failure.retry_after.unwrap_or_else(|| jittered(backoff(failures))).min(WAIT_MAX);
         metrics::count(metrics::SAMPLES_WAITED, 1.0);
@@ -81,16 +81,16 @@ impl Pipeline {
         failure: &Failure,
     ) -> Result<(), PipelineError> {
         let why = client.role.explain(&failure.cause);
-        let (sample, code) = (&claimed.sample, client.role.code(failure));
+        let (sample, code) = (&claimed.sample, client.role.code(failure.code()));
         tracing::warn!(run.id = %sample.run, error.code = %code, "Sample {sample} ended: {why}");
         let verdict = Verdict::ungraded(code, why);
         let mut finished = claimed.record.to_finished(verdict, bench_clock::now());
         let usage = failure.usage.filter(|usage| usage.estimated_tokens == 0);
         let sum = match client.role {
-            Role::Model => Some(&mut finished.usage),
-            Role::Judge => Some(&mut finished.judge_usage),
+            ModelRole::Model => Some(&mut finished.usage),
+            ModelRole::Judge => Some(&mut finished.judge_usage),
             // Its tokens are in the conversation's report.
-            Role::User => None,
+            ModelRole::UserModel => None,
         };
         if let Some(sum) = sum {
             *sum = sum.map_or(usage, |sum| Some(sum.plus(usage.unwrap_or_default())));
@@ -124,7 +124,7 @@ impl Pipeline {
         }
         let why = client.role.explain(&failure.cause);
         let wait = asked.min(PROBE_EVERY);
-        self.wait_or_end(claimed, client.role.code(failure), &why, wait, patience).await
+        self.wait_or_end(claimed, client.role.code(failure.code()), &why, wait, patience).await
     }
 
     /// Puts the sample off for about `wait`, at most an hour, because a service that it needs isn't

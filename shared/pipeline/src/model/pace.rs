@@ -6,10 +6,11 @@
 
 use std::time::Duration;
 
+use bench_domain::ModelRole;
 use bench_state::RequestSlot;
 
 use crate::Pipeline;
-use crate::context::{ClaimedSample, ModelClient, Role};
+use crate::context::{ClaimedSample, ModelClient};
 use crate::error::PipelineError;
 use crate::model::AskResult;
 
@@ -23,7 +24,7 @@ impl Pipeline {
         claimed: &ClaimedSample,
         client: &ModelClient,
     ) -> Result<Option<AskResult>, PipelineError> {
-        let limit = claimed.run.spec.limits.requests_per_minute.filter(|_| client.role == Role::Model);
+        let limit = claimed.run.spec.limits.requests_per_minute.filter(|_| client.role == ModelRole::Model);
         let Some(per_minute) = limit else { return Ok(None) };
         let interval = Duration::from_secs(60) / per_minute.max(1);
         let (now, wait) = (bench_clock::now(), &client.wait);

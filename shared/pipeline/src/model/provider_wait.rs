@@ -4,13 +4,13 @@
 
 use std::time::Duration;
 
-use bench_domain::Timestamp;
+use bench_domain::{ModelRole, Timestamp};
 use bench_domain::eta::format_duration_seconds;
 use bench_inference::Failure;
 use bench_state::{EventKind, NewEvent, ProviderWait, StateError, WaitKind, WaitNoted};
 
 use crate::Pipeline;
-use crate::context::{ClaimedSample, ModelClient, Role};
+use crate::context::{ClaimedSample, ModelClient};
 
 /// Minimum wait that is shown at once. Shorter ones are part of ordinary work, and are shown if they repeat.
 const SHOWN_AT_ONCE: Duration = Duration::from_secs(10);
@@ -66,7 +66,7 @@ impl Pipeline {
         // Another process may have announced the same wait before.
         let is_announced = wait.announced_until != wait.until
             || earlier.is_some_and(|earlier| {
-                earlier.judge == wait.judge
+                earlier.role == wait.role
                     && earlier.kind == wait.kind
                     && wait.since != earlier.since
                     && earlier.until >= now
@@ -110,14 +110,17 @@ pub(super) fn shown_wait(
 }
 
 const fn provider(wait: &ProviderWait) -> &'static str {
-    if wait.judge { "judge's provider" } else { "provider" }
+    match wait.role {
+        ModelRole::Model => "provider",
+        ModelRole::Judge => "judge's provider",
+        ModelRole::UserModel => "user model's provider",
+    }
 }
 
 fn data(wait: &ProviderWait) -> serde_json::Value {
-    let role = if wait.judge { Role::Judge } else { Role::Model };
     serde_json::json!({
         "kind": wait.kind,
-        "waits_for": role.as_str(),
+        "waits_for": wait.role.as_str(),
         "since": wait.since,
         "until": wait.until,
         "message": wait.message,

@@ -13,12 +13,12 @@
 //! provider accepts now.
 
 use bench_domain::sample::backoff;
-use bench_domain::{Code, Timestamp, Verdict};
+use bench_domain::{Code, ModelRole, Timestamp, Verdict};
 use bench_inference::{Failure, FailureKind, GaveUpBy};
 use bench_state::Shards;
 
 use crate::Pipeline;
-use crate::context::{ClaimedSample, Conclusion, ModelClient, REFUSED_SAMPLES, Role};
+use crate::context::{ClaimedSample, Conclusion, ModelClient, REFUSED_SAMPLES};
 use crate::error::PipelineError;
 
 impl Pipeline {
@@ -40,7 +40,7 @@ impl Pipeline {
             self.stop_if_refused(claimed, client).await?;
         }
         let why = client.role.explain(&failure.cause);
-        self.end(claimed, Verdict::ungraded(client.role.code(failure), why)).await
+        self.end(claimed, Verdict::ungraded(client.role.code(failure.code()), why)).await
     }
 
     /// Returns the reason not to send a request now: none, a wait while the provider has only refused so far,
@@ -85,11 +85,11 @@ impl Pipeline {
             return Ok(false);
         }
         let who = match client.role {
-            Role::Model => "the provider",
-            Role::Judge => "the judge's provider",
-            Role::User => "the user model's provider",
+            ModelRole::Model => "the provider",
+            ModelRole::Judge => "the judge's provider",
+            ModelRole::UserModel => "the user model's provider",
         };
-        let hint = hint(&cause, client.role.as_str());
+        let hint = hint(&cause, client.role);
         let alike = match samples {
             1 => format!("{who} refused the only sample"),
             _ => format!("{who} refused the first {samples} samples alike"),
@@ -102,16 +102,18 @@ impl Pipeline {
     /// Returns true if a request of this run in this role was answered since the run was ordered or last
     /// requeued or resumed, as far as its counters show. Every answer of a provider counts some tokens,
     /// estimated ones if necessary. A grade alone proves nothing, since it may come from an earlier answer.
-    async fn has_answers(&self, claimed: &ClaimedSample, role: Role) -> Result<bool, PipelineError> {
+    async fn has_answers(&self, claimed: &ClaimedSample, role: ModelRole) -> Result<bool, PipelineError> {
         let run = claimed.sample.run;
         let Some(found) = self.state.run_with_benchmarks(run).await? else { return Ok(false) };
         let shards: Vec<Shards> = found.benchmarks.iter().filter_map(Shards::from_benchmark).collect();
         let count = self.state.run_count(run, &shards).await?;
         let before = found.run.resumption;
         Ok(match role {
-            Role::Model => count.spent().total() > before.map_or(0, |before| before.answer_tokens),
-            Role::Judge => count.judge_spent().total() > before.map_or(0, |before| before.judge_tokens),
-            Role::User => count.user_spent().total() > 0,
+            ModelRole::Model => count.spent().total() > before.map_or(0, |before| before.answer_tokens),
+            ModelRole::Judge => count.judge_spent().total() > before.map_or(0, |before| before.judge_tokens),
+            ModelRole::UserModel => {
+                count.user_spent().total() > before.map_or(0, |before| before.user_tokens)
+            }
         })
     }
 }
@@ -121,7 +123,7 @@ impl ModelClient {
     pub(super) fn model_hint(&self, failure: &Failure) -> Option<String> {
         let is_refused =
             failure.gave_up_by == GaveUpBy::Provider && matches!(failure.status, Some(400 | 404 | 422));
-        (is_refused && names_model(&failure.cause.to_lowercase())).then(|| model_hint(self.role.as_str()))
+        (is_refused && names_model(&failure.cause.to_lowercase())).then(|| model_hint(self.role.label()))
     }
 }
 
@@ -139,36 +141,47 @@ pub(super) enum SendBlocked {
     RunOver,
 }
 
-/// Returns a hint on how to resolve a refusal. `role` is `model` or `judge`.
-fn hint(cause: &str, role: &str) -> String {
+/// Returns a hint on how to resolve a refusal.
+fn hint(cause: &str, role: ModelRole) -> String {
     let cause = cause.to_lowercase();
     let names = |words: &[&str]| words.iter().any(|word| cause.contains(word));
-    let is_judge = role == "judge";
-    let of = if is_judge { "judge-" } else { "" };
+    let (is_model, label) = (role == ModelRole::Model, role.label());
     let quoted =
         |name: &str| ["`", "'", "\""].iter().any(|mark| cause.contains(&format!("{mark}{name}{mark}")));
-    if names(&["temperature"]) && is_judge {
-        "start a new run with a temperature that the judge takes, such as `--judge-temperature 1`".to_owned()
-    } else if names(&["temperature"]) {
-        "start a new run with `--omit temperature`, which leaves the temperature to the provider, or with one that the \
-         model takes, such as `--temperature 1`"
-            .to_owned()
-    } else if names(&["max_completion_tokens"]) && !is_judge {
+    if names(&["temperature"]) {
+        return match role {
+            ModelRole::Model => {
+                "start a new run with `--omit temperature`, which leaves the temperature to the provider, or with one that \
+                 the model takes, such as `--temperature 1`"
+                    .to_owned()
+            }
+            ModelRole::Judge => "start a new run with a temperature that the judge takes, such as `--judge-temperature 1`".to_owned(),
+            ModelRole::UserModel => {
+                "start a new run with a temperature that the user model takes, such as `--user-temperature 1`".to_owned()
+            }
+        };
+    }
+    let names_max_tokens = names(&["max_tokens", "max_completion_tokens", "max tokens", "maximum tokens"]);
+    if names(&["max_completion_tokens"]) && is_model {
         "start a new run with a `--max-tokens` that the model takes, or choose the name of the field with \
          `--max-tokens-field`"
             .to_owned()
-    } else if names(&["max_tokens", "max_completion_tokens", "max tokens", "maximum tokens"]) {
-        format!("start a new run with a `--{of}max-tokens` that the {role} takes")
-    } else if !is_judge && names(&["top_p"]) {
+    } else if names_max_tokens && is_model {
+        "start a new run with a `--max-tokens` that the model takes".to_owned()
+    } else if names_max_tokens && role == ModelRole::Judge {
+        "start a new run with a `--judge-max-tokens` that the judge takes".to_owned()
+    } else if is_model && names(&["top_p"]) {
         "start a new run with `--omit top_p`, or with a `--top-p` that the model takes".to_owned()
-    } else if !is_judge && quoted("stop") {
+    } else if is_model && quoted("stop") {
         "start a new run with `--omit stop`, or with other texts for `--stop`".to_owned()
-    } else if is_judge && names(&["seed"]) {
+    } else if role == ModelRole::Judge && names(&["seed"]) {
         "start a new run without `--judge-seed`".to_owned()
     } else if names_model(&cause) {
-        model_hint(role)
+        model_hint(label)
     } else {
-        format!("start a new run with settings that the {role} takes, or resume this one once it takes these")
+        format!(
+            "start a new run with settings that the {label} takes, or resume this one once it takes these"
+        )
     }
 }
 
@@ -189,7 +202,7 @@ mod tests {
 
     #[test]
     fn hints_name_what_was_refused() {
-        let hint_for = |text| hint(text, "model");
+        let hint_for = |text| hint(text, ModelRole::Model);
         let temperature = hint_for("temperature is not supported with this model");
         assert!(temperature.contains("`--omit temperature`") && temperature.contains("`--temperature 1`"));
         assert!(hint_for("top_p: out of range").contains("`--omit top_p`"));
@@ -198,8 +211,11 @@ mod tests {
         assert!(hint_for("Unsupported value: max_tokens").contains("`--max-tokens`"));
         assert!(hint_for("model a/b does not exist").contains("`bench models`"));
         assert!(hint_for("no").contains("resume this one"));
-        assert!(hint("temperature: no", "judge").contains("`--judge-temperature 1`"));
-        assert!(hint("seed: no", "judge").contains("`--judge-seed`"));
+        assert!(hint("temperature: no", ModelRole::Judge).contains("`--judge-temperature 1`"));
+        assert!(hint("seed: no", ModelRole::Judge).contains("`--judge-seed`"));
+        let of_user = hint("temperature: only 1 is supported", ModelRole::UserModel);
+        assert!(of_user.contains("`--user-temperature 1`") && !of_user.contains("--omit"), "{of_user}");
+        assert!(hint("max_tokens: no", ModelRole::UserModel).contains("resume this one"));
         // The command separates the advice from the error at the last semicolon.
         for cause in [
             "temperature",
@@ -211,7 +227,7 @@ mod tests {
             "unknown model",
             "",
         ] {
-            for role in ["model", "judge"] {
+            for role in ModelRole::ALL {
                 assert!(!hint(cause, role).contains(';'), "{cause}");
             }
         }

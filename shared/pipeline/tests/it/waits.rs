@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use bench_domain::run::{AuthMode, ModelRef, Owner};
-use bench_domain::{Spending, Timestamp};
+use bench_domain::{ModelRole, Spending, Timestamp};
 use bench_state::{EventKind, NewEvent, Renewal, Resumption, SharedWait, WaitKey, WaitKind};
 use serde_json::json;
 use tokio::task::block_in_place;
@@ -17,7 +17,7 @@ const HOUR: Duration = Duration::from_secs(3_600);
 
 fn key(world: &World) -> WaitKey {
     let model: ModelRef = serde_json::from_value(model(world)).unwrap();
-    WaitKey::for_model(&model, AuthMode::System, &Owner::Local)
+    WaitKey::new(&model, ModelRole::Model, AuthMode::System, &Owner::Local)
 }
 
 fn ago(seconds: i64) -> Timestamp {

@@ -5,7 +5,7 @@
 
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::ReturnValue;
-use bench_domain::{RunId, Timestamp};
+use bench_domain::{ModelRole, RunId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::attributes::{Reader, json, time};
@@ -39,12 +39,12 @@ impl WaitKind {
 
 /// Wait of a run for a provider.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "StoredWait")]
 pub struct ProviderWait {
     /// Reason for the wait.
     pub kind: WaitKind,
-    /// True if the judge is waited for, false for the model.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub judge: bool,
+    /// Role of the model whose provider is waited for.
+    pub role: ModelRole,
     /// Time at which the run began to wait.
     pub since: Timestamp,
     /// Earliest time of the next request.
@@ -54,6 +54,30 @@ pub struct ProviderWait {
     /// What the provider said, without keys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+}
+
+/// Wait in a record of any version.
+#[derive(Deserialize)]
+struct StoredWait {
+    kind: WaitKind,
+    #[serde(default)]
+    role: ModelRole,
+    /// True in records of an older version, which had no roles, if the judge is waited for.
+    #[serde(default)]
+    judge: bool,
+    since: Timestamp,
+    until: Timestamp,
+    announced_until: Timestamp,
+    #[serde(default)]
+    message: Option<String>,
+}
+
+impl From<StoredWait> for ProviderWait {
+    fn from(stored: StoredWait) -> Self {
+        let StoredWait { kind, role, judge, since, until, announced_until, message } = stored;
+        let role = if judge { ModelRole::Judge } else { role };
+        Self { kind, role, since, until, announced_until, message }
+    }
 }
 
 /// Result of noting a wait.
@@ -116,5 +140,32 @@ impl State {
             .send()
             .await;
         condition_held("end the run's wait", ended)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn records_of_every_version_are_read() {
+        let role = |extra: Value| {
+            let mut stored = json!({ "kind": "unavailable", "since": "2026-01-02T03:04:05Z", "until": "2026-01-02T03:05:05Z",
+                "announced_until": "2026-01-02T03:05:05Z" });
+            for (name, value) in extra.as_object().unwrap() {
+                stored[name] = value.clone();
+            }
+            let read: ProviderWait = serde_json::from_value(stored).unwrap();
+            let again = serde_json::from_value(serde_json::to_value(&read).unwrap());
+            assert_eq!(read, again.unwrap());
+            read.role
+        };
+        assert_eq!(role(json!({})), ModelRole::Model);
+        assert_eq!(role(json!({ "judge": true })), ModelRole::Judge);
+        for known in ModelRole::ALL {
+            assert_eq!(role(json!({ "role": known })), known);
+        }
     }
 }

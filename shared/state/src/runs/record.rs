@@ -125,12 +125,21 @@ pub struct Resumption {
     pub answer_tokens: u64,
     /// Tokens that the judge had used by then.
     pub judge_tokens: u64,
+    /// Tokens that the user model had used by then.
+    #[serde(default)]
+    pub user_tokens: u64,
 }
 
 impl Resumption {
     /// Creates the record of a requeue or resume now, after `spent` was used.
     pub const fn new(spent: Spending, now: Timestamp) -> Self {
-        Self { at: now, answer_tokens: spent.answers.total(), judge_tokens: spent.judge.total() }
+        let Spending { answers, judge, user } = spent;
+        Self {
+            at: now,
+            answer_tokens: answers.total(),
+            judge_tokens: judge.total(),
+            user_tokens: user.total(),
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bench_domain::Timestamp;
+use bench_domain::{ModelRole, Timestamp};
 use bench_state::ProviderWait;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -22,7 +22,7 @@ const STALLED_AFTER_SAMPLES: u32 = 5;
 pub struct WaitingView {
     /// Reason: `rate_limited` or `unavailable`.
     pub kind: &'static str,
-    /// Role of the provider: `model` or `judge`.
+    /// Role of the provider: `model`, `judge` or `user_model`.
     pub waits_for: &'static str,
     /// Time at which the run began to wait.
     #[schema(value_type = String, format = DateTime)]
@@ -49,10 +49,10 @@ impl WaitingView {
             .fold(0, u64::saturating_add);
         Some(Self {
             kind: wait.kind.as_str(),
-            waits_for: if wait.judge { "judge" } else { "model" },
+            waits_for: wait.role.as_str(),
             since: wait.since,
             until: wait.until,
-            waiting_samples: (!wait.judge).then_some(open),
+            waiting_samples: (wait.role != ModelRole::Judge).then_some(open),
             message: wait.message.clone(),
         })
     }
@@ -85,7 +85,7 @@ mod tests {
     fn a_wait_is_shown_until_its_next_requests_are_answered() {
         let wait = ProviderWait {
             kind: WaitKind::RateLimited,
-            judge: false,
+            role: ModelRole::Model,
             since: at(0),
             until: at(100),
             announced_until: at(100),
@@ -95,8 +95,12 @@ mod tests {
         assert_eq!((view.kind, view.waits_for, view.waiting_samples), ("rate_limited", "model", Some(0)));
         assert!(WaitingView::new(&wait, &[], at(160)).is_some());
         assert_eq!(WaitingView::new(&wait, &[], at(161)), None);
-        let judge = ProviderWait { judge: true, ..wait };
-        assert_eq!(WaitingView::new(&judge, &[], at(50)).unwrap().waiting_samples, None);
+        for (role, name, samples) in
+            [(ModelRole::Judge, "judge", None), (ModelRole::UserModel, "user_model", Some(0))]
+        {
+            let view = WaitingView::new(&ProviderWait { role, ..wait.clone() }, &[], at(50)).unwrap();
+            assert_eq!((view.waits_for, view.waiting_samples), (name, samples));
+        }
     }
 
     #[test]

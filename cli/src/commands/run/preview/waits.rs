@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bench_domain::run::{AuthMode, ModelRef, Owner};
-use bench_domain::{ModelId, RunId};
+use bench_domain::{ModelId, ModelRole, RunId};
 use bench_inference::ModelSource;
 use bench_stack::Stack;
 use bench_state::{WaitKey, WaitKind};
@@ -20,16 +20,14 @@ pub(super) async fn note_ordered(plan: &Plan, stack: &Stack, has_key: bool) {
     }
 }
 
-/// Shows whether the model and the judge of a stored run get no requests now.
+/// Shows which models of a stored run get no requests now.
 pub(in crate::commands::run) async fn note_stored(stack: &Stack, run: RunId) {
     // The request that follows reports a run that can't be read.
     let Ok(Some(found)) = stack.state.run(run).await else { return };
     let spec = &found.spec;
-    let model = WaitKey::for_model(&spec.model, spec.auth, &spec.owner);
-    note(stack, &model, &spec.model.qualified()).await;
-    if let Some(judge) = &spec.judge {
-        let key = WaitKey::for_judge(&judge.model, judge.auth, &spec.owner);
-        note(stack, &key, &judge.model.qualified()).await;
+    for role in ModelRole::ALL {
+        let Some((model, auth)) = spec.asked_model(role) else { continue };
+        note(stack, &WaitKey::new(model, role, auth, &spec.owner), &model.qualified()).await;
     }
 }
 
@@ -48,7 +46,7 @@ fn ordered_key(plan: &Plan, model: &Model, stack: &Stack, has_key: bool) -> Wait
     };
     let has_key = has_key || own.is_some_and(|own| own.key.is_some());
     let auth = if has_key { AuthMode::ApiKey } else { AuthMode::System };
-    WaitKey::for_model(&asked, auth, &Owner::Local)
+    WaitKey::new(&asked, ModelRole::Model, auth, &Owner::Local)
 }
 
 async fn note(stack: &Stack, key: &WaitKey, name: &str) {

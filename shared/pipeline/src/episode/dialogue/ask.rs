@@ -98,7 +98,7 @@ impl Pipeline {
             // Officially an exception, which leaves the conversation without a grade.
             self.end_episode_sandbox(state).await;
             let why = client.role.explain(&failure.cause);
-            self.end_ungraded(turn, state, client.role.code(&failure), &why).await?;
+            self.end_ungraded(turn, state, client.role.code(failure.code()), &why).await?;
             return Ok(None);
         }
         self.wait_for_episodes_model(turn, state, client, &failure).await?;
@@ -130,7 +130,7 @@ impl Pipeline {
     }
 }
 
-/// Returns the settings of a party's model. Both have the trial's seed, unless the order has one for the evaluated model.
+/// Returns the settings of a party's model. Each has the trial's seed, unless the order names one for that model.
 fn settings(turn: EpisodeTurn<'_>, dialogue: &DialogueWork<'_>, party: Party) -> Generation {
     let mut generation = match party {
         Party::Agent => turn.claimed.benchmark.plan.generation.clone(),
