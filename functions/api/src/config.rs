@@ -9,7 +9,10 @@ use bench_runs::{OrdersConfig, RunCreatorConfig};
 use bench_sandy::SandyConfig;
 use bench_state::access::{AccessPolicy, OrderLimits};
 use bench_tasks::TaskLimits;
+use bench_web::auth::origin_of;
 use bench_web::{SecretLimits, ServerConfig};
+
+use crate::auth::SignInSettings;
 
 const MAINTENANCE_MESSAGE: &str = "the server is under maintenance and takes no new runs; try again later";
 /// Default number of runs that the queue estimate assumes to be evaluated at a time.
@@ -24,7 +27,11 @@ const ITEM_CONCURRENCY_DEFAULT: u64 = 4;
 /// | --- | --- | --- |
 /// | `MAINTENANCE_MODE`, `MAINTENANCE_MESSAGE` | false, a sentence | new runs are refused with 503 |
 /// | `ADMIN_SECRET` | none | the operator's secret; without it no caller is admin |
-/// | `BENCH_ACCESS` | `admin,token,provider-key` | rows of the access policy, see [`AccessPolicy`]; no effect on loopback |
+/// | `ADMIN_SUBJECTS` | none | subjects of signed-in users who are admins, comma-separated |
+/// | `FRONTEND_URL` | none | address of the page; its origin is that of this server's own pages |
+/// | `CHUTES_CLIENT_ID`, `CHUTES_CLIENT_SECRET`, `CHUTES_IDP_URL` | none, none, `https://idp.chutes.ai` | sign-in; without the id there is none |
+/// | `BENCH_ACCESS` | `admin,token,provider-key`, and `session` with a client id | rows of the access policy, see [`AccessPolicy`]; no effect on loopback |
+/// | `BENCH_SESSION_PAYER` | `user` | `operator-allowed` if the operator's keys pay for what a user's account can't |
 /// | `BENCH_LIMIT_…` | see [`OrderLimits`] | limits of orders |
 /// | `BENCH_ALLOWED_ORIGINS` | none | origins whose pages may use the API, comma-separated |
 /// | `DEFAULT_MODEL`, `BENCH_MODELS` | none | models listed in addition to the catalog, `provider/model`, comma-separated |
@@ -45,6 +52,10 @@ pub struct ApiConfig {
     pub maintenance_message: String,
     /// The operator's secret.
     pub admin_secret: Option<String>,
+    /// Origin of this server's own pages, such as `https://bench.example`.
+    pub own_origin: Option<String>,
+    /// The sign-in; `None` if the server has none.
+    pub sign_in: Option<SignInSettings>,
     /// Access policy, limits of orders, and available providers.
     pub runs: RunCreatorConfig,
     /// Defaults for fields that orders leave out.
@@ -103,6 +114,8 @@ impl ApiConfig {
             maintenance_mode: flag("MAINTENANCE_MODE")?,
             maintenance_message: var("MAINTENANCE_MESSAGE").unwrap_or_else(|| MAINTENANCE_MESSAGE.to_owned()),
             admin_secret: var("ADMIN_SECRET"),
+            own_origin: var("FRONTEND_URL").as_deref().and_then(origin_of),
+            sign_in: SignInSettings::from_vars(var, local)?,
             runs: RunCreatorConfig {
                 software: software.into(),
                 local,

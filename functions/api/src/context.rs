@@ -14,6 +14,7 @@ use bench_estimate::History;
 use bench_queue::Queues;
 use bench_runs::{Orders, RunCreator};
 use bench_sandy::Sandy;
+use bench_sign_in::SessionTokens;
 use bench_state::State;
 use bench_state::credentials::{Credentials, OwnerKey};
 use bench_tasks::{AgentStore, TaskStore};
@@ -21,6 +22,7 @@ use bench_web::Access;
 use bench_web::views::SummaryView;
 use tokio::sync::Semaphore;
 
+use crate::auth::SignIn;
 use crate::cache::confirmations::Confirmations;
 use crate::cache::ops::Ops;
 use crate::cache::queue_positions::QueuePositions;
@@ -52,6 +54,10 @@ pub struct Api {
     pub access: Access,
     /// Settings.
     pub config: ApiConfig,
+    /// The sign-in; `None` if the server has none.
+    pub(crate) sign_in: Option<SignIn>,
+    /// Access tokens of sessions.
+    pub(crate) tokens: SessionTokens,
     pub(crate) streams: Arc<Semaphore>,
     pub(crate) queue_positions: Mutex<Option<(Instant, Arc<QueuePositions>)>>,
     /// Facts about runs, for searches.
@@ -105,8 +111,11 @@ impl Api {
         owner_key: Arc<OwnerKey>,
         config: ApiConfig,
     ) -> Self {
-        let access =
-            Access { local: config.server.local, admin_secret: config.admin_secret.clone(), owner_key };
+        let access = Access {
+            admin_subjects: config.runs.policy.admin_subjects.clone(),
+            own_origin: config.own_origin.clone(),
+            ..Access::new(config.server.local, config.admin_secret.clone(), owner_key)
+        };
         let library = Arc::new(library);
         let runs = RunCreator {
             state: state.clone(),
@@ -123,6 +132,9 @@ impl Api {
             }),
             config.orders.clone(),
         );
+        let sign_in = config.sign_in.clone().map(SignIn::new);
+        let provider = sign_in.as_ref().map(|sign_in| Arc::clone(sign_in.provider()));
+        let tokens = SessionTokens::new(state.clone(), credentials.clone(), provider);
         let ops = Ops::new(Sandy::new(config.sandy.clone()));
         let agents = AgentStore::new(state.clone(), blobs.clone());
         let tasks = TaskStore::new(state.clone(), blobs.clone(), Arc::clone(&library), config.tasks.clone());
@@ -135,6 +147,8 @@ impl Api {
             orders: Arc::new(orders),
             access,
             config,
+            sign_in,
+            tokens,
             streams: Arc::new(Semaphore::new(STREAMS_MAX)),
             queue_positions: Mutex::default(),
             run_facts: Mutex::default(),

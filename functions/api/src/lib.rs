@@ -7,6 +7,7 @@
 //! Anyone may read; only owners and the operator may change. No handler waits for a model or a dataset, with
 //! one exception: ordering a run may wait a few seconds for the provider's list of models.
 
+mod auth;
 mod cache;
 mod catalog;
 mod config;
@@ -27,6 +28,7 @@ use axum::middleware::from_fn_with_state;
 use bench_lambda::metrics;
 use bench_web::Guard;
 
+pub use auth::SignInSettings;
 pub use catalog::benchmarks::{benchmarks, default_benchmarks};
 pub use catalog::models::{ModelView, list_models, sync_models};
 pub use config::{ApiConfig, coverage_min};
@@ -63,6 +65,7 @@ pub fn routes(api: Arc<Api>) -> Router {
     let guard = if api.config.reads_only { guard } else { guard.writing() };
     let routes = Router::new()
         .merge(server::routes())
+        .merge(auth::routes())
         .merge(catalog::routes())
         .merge(runs::routes())
         .merge(leaderboard::routes())

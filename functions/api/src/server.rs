@@ -1,4 +1,4 @@
-//! Information about the server: health, sign-in, and the OpenAPI document.
+//! Information about the server: health, and the OpenAPI document.
 
 mod health;
 mod openapi;
@@ -21,7 +21,4 @@ pub(crate) fn routes() -> Router<Arc<Api>> {
         .route("/openapi.json", get(openapi::json))
         .route("/api/health", get(health::health))
         .route("/api/status", get(health::status))
-        .route("/api/auth/status", get(health::auth_status))
-        .route("/api/auth/login", get(health::auth_login))
-        .route("/api/auth/me", get(health::auth_me))
 }

@@ -82,6 +82,7 @@ impl Schedule {
             rejudges: None,
             owner: self.owner.clone(),
             auth: self.auth,
+            session: None,
             schedule: Some(self.id),
             software: software.to_owned(),
             created_at: now,

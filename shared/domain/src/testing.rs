@@ -42,6 +42,7 @@ pub fn spec(run: RunId, template: RunTemplate) -> RunSpec {
         rejudges: None,
         owner: Owner::Local,
         auth: AuthMode::System,
+        session: None,
         schedule: None,
         software: "test".to_owned(),
         created_at: Timestamp::from_micros(0),

@@ -16,6 +16,9 @@ const SETTING_SECONDS_MAX: u64 = 86_400;
 /// Maximum wait that a variable may set after 429 or 503, in seconds: a sample is put off for an hour at most.
 const RATE_LIMIT_SLEEP_SECONDS_MAX: u64 = 3_600;
 
+/// Address of the server that takes requests with access tokens of signed-in users.
+const SESSIONS_URL_DEFAULT: &str = "https://idp.chutes.ai";
+
 /// One provider's addresses and key.
 #[derive(Debug, Clone)]
 pub struct ProviderConfig {
@@ -36,6 +39,7 @@ pub struct ProviderConfig {
 /// | [`Provider::key_variable`] | – | the operator's key at that provider |
 /// | [`Provider::base_url_variable`] | [`Provider::default_base_url`] | the provider's base URL |
 /// | [`PublicList::base_url_variable`](crate::providers::PublicList::base_url_variable) | of the same list | its public list of models |
+/// | `CHUTES_IDP_URL` | `https://idp.chutes.ai` | server that takes requests with access tokens of signed-in users, at `/v1` |
 /// | `CHUTES_MODELS_CACHE_TTL_SECONDS` | 600 | time for which a list of models and prices is valid |
 /// | `CHUTES_INFERENCE_TIMEOUT_SECONDS` | 300 | maximum silence between two pieces of an answer, any provider |
 /// | `CHUTES_RATE_LIMIT_SLEEP_SECONDS` | 30 | wait after 429 or 503 if the provider names none, any provider |
@@ -45,6 +49,8 @@ pub struct ProviderConfig {
 pub struct InferenceConfig {
     /// In the order of [`PROVIDERS`].
     providers: Vec<ProviderConfig>,
+    /// Base URL of requests that access tokens of signed-in users pay for.
+    sessions_base_url: String,
     /// Time for which a list of models and prices is valid.
     pub models_cache_ttl: Duration,
     /// Maximum silence between two pieces of an answer.
@@ -87,6 +93,11 @@ impl InferenceConfig {
         };
         Ok(Self {
             providers: PROVIDERS.iter().copied().map(config).collect::<Result<_, ConfigError>>()?,
+            sessions_base_url: {
+                let configured = vars.address("CHUTES_IDP_URL")?;
+                let base = configured.unwrap_or_else(|| SESSIONS_URL_DEFAULT.to_owned());
+                format!("{}/v1", base.trim_end_matches('/'))
+            },
             models_cache_ttl: vars.seconds("CHUTES_MODELS_CACHE_TTL_SECONDS", 0, 600)?,
             idle_timeout: vars.seconds("CHUTES_INFERENCE_TIMEOUT_SECONDS", 1, 300)?,
             rate_limit_sleep: Duration::from_secs(
@@ -144,6 +155,22 @@ impl InferenceConfig {
         key: Secret,
     ) -> Result<Endpoint, EndpointError> {
         self.endpoint_with(provider, Some(key))
+    }
+
+    /// Returns the address at which access tokens of signed-in users pay for a provider's models. The tokens are added later
+    /// ([`Endpoint::with_key`]). Requests name the provider's host.
+    ///
+    /// # Errors
+    /// Returns [`EndpointError::NoSessions`] for a provider that takes no such tokens.
+    pub fn session_endpoint(&self, provider: &'static Provider) -> Result<Endpoint, EndpointError> {
+        if *provider != crate::providers::CHUTES {
+            return Err(EndpointError::NoSessions { provider });
+        }
+        let endpoint = Endpoint::new(provider, &self.sessions_base_url, None)?;
+        Ok(match self.host(provider, None) {
+            Some(host) => endpoint.with_host(&host),
+            None => endpoint,
+        })
     }
 
     /// Returns the host of a provider's API, at `base_url` or else at its configured address, with the port unless it

@@ -42,6 +42,12 @@ pub enum EndpointError {
         /// The provider.
         provider: &'static Provider,
     },
+    /// The provider takes no access tokens of signed-in users.
+    #[error("the account of a signed-in user can't pay for models of {}", provider.display_name)]
+    NoSessions {
+        /// The provider.
+        provider: &'static Provider,
+    },
     /// The provider's address has changed since the run was ordered.
     #[error(
         "the run was ordered with {} at {ordered}, which is at {configured} now: set {} to the run's address, or start a \
@@ -90,6 +96,12 @@ impl Endpoint {
     #[must_use]
     pub fn with_key(&self, key: Secret) -> Self {
         Self { keys: Keys::new([&key]), target: self.target.with_key(key), ..*self }
+    }
+
+    /// Returns the same endpoint, whose requests name another host than that of the address.
+    #[must_use]
+    pub(crate) fn with_host(self, host: &str) -> Self {
+        Self { target: self.target.with_host(host), ..self }
     }
 
     /// Returns the key for redaction of responses.

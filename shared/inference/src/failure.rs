@@ -49,6 +49,8 @@ impl FailureKind {
 pub enum Fatal {
     /// The key is refused or may not use the model: 401, 403.
     Key,
+    /// The session of the signed-in user whose account pays is over.
+    Session,
     /// The account lacks money or quota: 402, or an error code for that.
     Quota,
     /// The provider doesn't have the model: 404, or an error code for that.
@@ -112,10 +114,22 @@ impl Failure {
         Self { kind, status: None, cause, request_id: None, retry_after: None, gave_up_by, usage: None }
     }
 
+    /// Creates the failure of a request that wasn't sent, since the session whose account pays is over.
+    pub fn session_over(cause: impl Into<String>) -> Self {
+        Self::new(FailureKind::FatalForRun(Fatal::Session), GaveUpBy::Runner, cause.into())
+    }
+
+    /// Creates the failure of a request that wasn't sent, and may be sent after this time.
+    pub fn not_yet(wait: Duration, cause: impl Into<String>) -> Self {
+        let failure = Self::new(FailureKind::RateLimited, GaveUpBy::Runner, cause.into());
+        Self { retry_after: Some(wait), ..failure }
+    }
+
     /// Returns the stable code of the failure, for a failure of the model's provider.
     pub const fn code(&self) -> Code {
         match self.kind {
             FailureKind::FatalForRun(Fatal::Key) => Code::InvalidKey,
+            FailureKind::FatalForRun(Fatal::Session) => Code::SessionInvalid,
             FailureKind::FatalForRun(Fatal::Quota) => Code::QuotaExhausted,
             FailureKind::FatalForRun(Fatal::Model) => Code::ModelNotFound,
             FailureKind::FatalForRun(Fatal::Address) => Code::ProviderNotConfigured,

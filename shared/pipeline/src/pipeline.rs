@@ -1,6 +1,7 @@
 //! Receives a batch of messages, claims each sample, runs its stage, and reports failed messages.
 
 use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
 
 use bench_blobs::Blobs;
 use bench_domain::{SampleRef, Stage, Verdict};
@@ -8,6 +9,7 @@ use bench_episodes::Transcripts;
 use bench_inference::ChatClient;
 use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent, forward, handle_batch, panic_text};
 use bench_queue::{Message, QueueName, Queues};
+use bench_sign_in::{Provider, SessionTokens};
 use bench_state::{State, Turn};
 use futures_util::FutureExt;
 
@@ -23,6 +25,8 @@ pub struct Pipeline {
     pub(crate) blobs: Blobs,
     pub(crate) chat: ChatClient,
     pub(crate) runs: RunCache,
+    /// Access tokens of users who pay for their runs.
+    pub(crate) tokens: SessionTokens,
     pub(crate) clients: ModelClients,
     pub(crate) sandboxes: SandboxHost,
     pub(crate) tasks: TaskCache,
@@ -37,6 +41,8 @@ impl Pipeline {
     pub fn new(services: Services, config: PipelineConfig) -> Self {
         let Services { state, queues, blobs, credentials, chat, inference, ledgers, sandboxes } = services;
         let operator_keys = inference.keys().merged_with(&config.keys);
+        let provider = config.sign_in.clone().map(|config| Arc::new(Provider::new(config)));
+        let tokens = SessionTokens::new(state.clone(), credentials.clone(), provider);
         let runs = RunCache::new(state.clone(), credentials, operator_keys, ledgers);
         let clients = ModelClients::new(inference);
         let activity = Activity::new(state.clone(), config.identity.clone());
@@ -48,6 +54,7 @@ impl Pipeline {
             blobs,
             chat,
             runs,
+            tokens,
             clients,
             sandboxes,
             tasks,

@@ -9,6 +9,9 @@ use crate::Standing;
 /// Benchmark whose items are uploaded terminal tasks.
 pub const TERMINAL_TASKS: &str = "terminal_tasks";
 
+/// Provider whose models are paid for by the account of a signed-in user.
+pub const CHUTES: &str = "chutes";
+
 /// Reason why the access policy rejects an order.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum AccessDenied {
@@ -23,6 +26,15 @@ pub enum AccessDenied {
         /// Current policy.
         policy: AccessPolicy,
     },
+    /// The session of a signed-in user may not call models on the user's account.
+    #[error("Chutes session missing chutes:invoke scope")]
+    Scope,
+    /// The account of a signed-in user can't pay for models of this provider, and the operator's keys don't.
+    #[error(
+        "the account of a signed-in user can't pay for models of `{0}`; order them with a key of your own, as \
+         `Authorization: Bearer KEY`"
+    )]
+    Payer(ModelSource),
     /// Only listed callers may order answers of this source.
     #[error("runs of `{0}` are for admins and listed callers on this server")]
     Source(ModelSource),
@@ -40,7 +52,8 @@ impl AccessDenied {
     /// Returns the stable code of the rejection, for programs.
     pub const fn code(&self) -> Code {
         match self {
-            Self::Caller { .. } | Self::Source(_) | Self::Tasks => Code::OrderNotAllowed,
+            Self::Caller { .. } | Self::Payer(_) | Self::Source(_) | Self::Tasks => Code::OrderNotAllowed,
+            Self::Scope => Code::ScopeMissing,
             Self::Benchmark(_) => Code::GatedBenchmark,
         }
     }
@@ -51,6 +64,7 @@ fn credential(row: AccessRow) -> &'static str {
         AccessRow::Admin => "the admin secret",
         AccessRow::Token => "an access token",
         AccessRow::ProviderKey => "a provider's key",
+        AccessRow::Session => "a sign-in",
     }
 }
 
@@ -67,7 +81,7 @@ impl Standing {
         benchmarks: &[BenchmarkName],
     ) -> Result<(), AccessDenied> {
         if policy.local {
-            return Ok(());
+            return self.check_payer(source);
         }
         if let Some(row) = self.row().filter(|row| !policy.has(*row)) {
             return Err(AccessDenied::Caller { row, policy: policy.clone() });
@@ -77,7 +91,20 @@ impl Standing {
         if !source.is_remote() && !self.permissions().oracle && !has_only_tasks {
             return Err(AccessDenied::Source(source));
         }
-        self.check_benchmarks(benchmarks)
+        self.check_benchmarks(benchmarks)?;
+        self.check_payer(source)
+    }
+
+    /// Rejects orders of signed-in users for which neither the user's account nor the operator pays.
+    fn check_payer(self, source: ModelSource) -> Result<(), AccessDenied> {
+        match self {
+            Self::User(user) if source.is_remote() && !user.operator_pays => match source.as_str() {
+                CHUTES if user.has_invoke_scope => Ok(()),
+                CHUTES => Err(AccessDenied::Scope),
+                _ => Err(AccessDenied::Payer(source)),
+            },
+            _ => Ok(()),
+        }
     }
 
     /// Rejects a caller who may not upload terminal tasks.

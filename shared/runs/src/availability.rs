@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Instant;
 
+use bench_domain::run::AuthMode;
 use bench_domain::{Generation, Prompt};
 use bench_inference::catalog::CatalogError;
 use bench_inference::{ChatRequest, Endpoint, ModelSource};
@@ -27,7 +28,9 @@ impl Orders {
             return Ok(());
         }
         let endpoint = self.endpoint(provider, Some(orderer)).map_err(RunError::ModelCannotBeAsked)?;
-        if provider.public_list.is_none() || !self.config.sync_models {
+        // An access token isn't spent on a check: the user's account may use every public model.
+        let is_session = orderer.auth_for(&found.model) == AuthMode::Idp;
+        if is_session || provider.public_list.is_none() || !self.config.sync_models {
             return Ok(());
         }
         let refused = || RunError::KeyNotAuthorized { provider, own: orderer.api_key.is_some() };

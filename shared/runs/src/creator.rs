@@ -44,7 +44,10 @@ pub struct RunCreator {
 impl RunCreator {
     /// Returns the limits of orders of this owner.
     pub fn limits(&self, owner: &Owner) -> OrderLimits {
-        self.config.limits.for_owner(owner, self.config.local)
+        match self.config.policy.is_admin(owner) && !self.config.local {
+            true => OrderLimits::TRUSTED,
+            false => self.config.limits.for_owner(owner, self.config.local),
+        }
     }
 
     /// Writes a run with its keys, within the limits of its owner. `ignored` are names in the order that aren't

@@ -6,7 +6,8 @@ use std::fmt;
 use bench_benchmarks::Options;
 use bench_domain::run::{DatasetChoice, ItemNaming, JudgeSpec, ModelRef, Owner, UserSpec};
 use bench_domain::{
-    BenchmarkName, Budget, Generation, Price, RunId, RunLabels, RunLimits, RunTemplate, Secret, Subset,
+    BenchmarkName, Budget, Generation, Price, RunId, RunLabels, RunLimits, RunTemplate, Secret,
+    SessionId, Subset,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -118,6 +119,8 @@ pub struct RejudgeOrder {
     pub api_key: Option<Secret>,
     /// Caller's own key for the judge.
     pub judge_key: Option<Secret>,
+    /// Session whose user's account pays for the judge.
+    pub session: Option<SessionId>,
     /// Caller's idempotency key: repeating the order with it creates no second run.
     pub idempotency_key: Option<String>,
     /// Fields of the request that were ignored.
@@ -126,10 +129,7 @@ pub struct RejudgeOrder {
 
 /// Returns the owner's name in idempotency keys.
 pub(crate) fn idempotency_name(owner: &Owner) -> String {
-    match owner {
-        Owner::Local => "local".to_owned(),
-        Owner::Key(hash) => format!("key-{hash}"),
-    }
+    owner.key_name()
 }
 
 /// Returns a warning for a known field that has no effect in this order.

@@ -186,7 +186,7 @@ impl Stack {
         let conflicts = |(model, auth): (&ModelRef, AuthMode)| {
             let provider = Provider::from_name(&model.provider).filter(|_| model.base_url.is_none())?;
             let is_same = match auth {
-                AuthMode::ApiKey => {
+                AuthMode::ApiKey | AuthMode::Idp => {
                     owner.base_urls.get(provider.name).map(String::as_str) == self.own_base_url(provider)
                 }
                 AuthMode::System => {

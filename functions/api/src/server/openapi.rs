@@ -12,7 +12,7 @@ use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder
 use utoipa::{Modify, OpenApi};
 
 use super::{health, root};
-use crate::{Api, catalog, leaderboard, ops, runs, schedules, tasks};
+use crate::{Api, auth, catalog, leaderboard, ops, runs, schedules, tasks};
 
 /// Document of the exports function, written by a test of that function.
 const EXPORTS: &str = include_str!("../../../exports/openapi.json");
@@ -37,9 +37,6 @@ struct Head;
     root::root,
     health::health,
     health::status,
-    health::auth_status,
-    health::auth_login,
-    health::auth_me,
     json,
     docs
 ))]
@@ -63,6 +60,7 @@ pub fn document() -> &'static Value {
         let mut document = Head::openapi();
         for part in [
             Document::openapi(),
+            auth::Document::openapi(),
             catalog::Document::openapi(),
             runs::Document::openapi(),
             leaderboard::Document::openapi(),

@@ -11,7 +11,7 @@ mod request_body;
 mod unknown_fields;
 mod usage_object;
 
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderValue};
 use reqwest::{Method, Request, Url};
 
 use super::{AnswerReader, Dialect, PreparedRequest, Protocol, RequestError, Target};
@@ -90,6 +90,9 @@ fn insert_key(headers: &mut HeaderMap, target: &Target) -> Result<(), RequestErr
         let mut value = HeaderValue::from_str(&format!("Bearer {}", key.expose()))?;
         value.set_sensitive(true);
         headers.insert(AUTHORIZATION, value);
+    }
+    if let Some(host) = target.host() {
+        headers.insert(HOST, host.clone());
     }
     Ok(())
 }

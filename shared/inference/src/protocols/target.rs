@@ -2,7 +2,7 @@
 
 use bench_domain::Secret;
 use reqwest::Url;
-use reqwest::header::InvalidHeaderValue;
+use reqwest::header::{HeaderValue, InvalidHeaderValue};
 
 use crate::address::join;
 
@@ -11,6 +11,8 @@ use crate::address::join;
 pub(crate) struct Target {
     base_url: Url,
     key: Option<Secret>,
+    /// Value of the `Host` header, if it isn't the base URL's host.
+    host: Option<HeaderValue>,
 }
 
 /// Reason why a request can't be built.
@@ -29,7 +31,7 @@ pub(crate) enum RequestError {
 
 impl Target {
     pub(crate) const fn new(base_url: Url, key: Option<Secret>) -> Self {
-        Self { base_url, key }
+        Self { base_url, key, host: None }
     }
 
     /// Returns the part before the protocol's own paths.
@@ -44,7 +46,17 @@ impl Target {
 
     /// Returns the same address with another key.
     pub(crate) fn with_key(&self, key: Secret) -> Self {
-        Self { base_url: self.base_url.clone(), key: Some(key) }
+        Self { base_url: self.base_url.clone(), key: Some(key), host: self.host.clone() }
+    }
+
+    /// Returns the same target with another value of the `Host` header.
+    pub(crate) fn with_host(self, host: &str) -> Self {
+        Self { host: HeaderValue::from_str(host).ok(), ..self }
+    }
+
+    /// Returns the value of the `Host` header, if it isn't the base URL's host.
+    pub(crate) const fn host(&self) -> Option<&HeaderValue> {
+        self.host.as_ref()
     }
 
     /// Returns the address of a path below the base URL, given its segments. A slash within a segment is encoded.

@@ -1,82 +1,27 @@
-//! The models that runs ask: the measured model and the judge, each with its endpoint and key.
+//! The models that runs ask, each with its endpoint and key.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use bench_domain::run::{AuthMode, ModelRef};
-use bench_domain::{Code, RunId, Secret, Spending, Stage, Timestamp, Usage};
-use bench_inference::{Endpoint, Failure, InferenceConfig};
+use bench_domain::{Code, ModelRole, RunId, Secret, SessionId, Timestamp};
+use bench_inference::{Endpoint, InferenceConfig};
 use bench_state::{SharedWait, WaitKey};
 
 use super::pace::Paced;
 use super::refusals::Refusals;
 use super::runs::RunContext;
 
-/// Purpose for which a run asks a provider.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Role {
-    /// Answers of the model that is measured.
-    Model,
-    /// Replies of the judge.
-    Judge,
-    /// Messages of the simulated user.
-    User,
-}
-
-impl Role {
-    /// Returns the word that users know for the model in this role.
-    pub(crate) const fn as_str(self) -> &'static str {
-        match self {
-            Self::Model => "model",
-            Self::Judge => "judge",
-            Self::User => "user model",
-        }
-    }
-
-    /// Returns the stage that asks the model in this role.
-    pub(crate) const fn stage(self) -> Stage {
-        match self {
-            Self::Model => Stage::Answer,
-            Self::Judge => Stage::Judge,
-            Self::User => Stage::Episode,
-        }
-    }
-
-    /// Assigns tokens to this role's part of the spending.
-    pub(crate) const fn spending(self, usage: Usage) -> Spending {
-        match self {
-            Self::Model => Spending { answers: usage, judge: Usage::ZERO, user: Usage::ZERO },
-            Self::Judge => Spending::judge_only(usage),
-            Self::User => Spending::user_only(usage),
-        }
-    }
-
-    /// Returns the code of a failure in this role.
-    pub(crate) const fn code(self, failure: &Failure) -> Code {
-        match self {
-            Self::Model | Self::User => failure.code(),
-            Self::Judge => failure.code().for_judge(),
-        }
-    }
-
-    /// Adds to a cause that the judge or the user simulator could not be asked. Returns causes of the measured model unchanged.
-    pub(crate) fn explain(self, cause: &str) -> String {
-        match self {
-            Self::Model => cause.to_owned(),
-            Self::Judge => format!("the judge could not be asked: {cause}"),
-            Self::User => format!("the user model could not be asked: {cause}"),
-        }
-    }
-}
-
 /// A model at a provider, as one run asks it.
 pub(crate) struct ModelClient {
     /// Purpose for which the run asks it.
-    pub(crate) role: Role,
+    pub(crate) role: ModelRole,
     /// The model.
     pub(crate) model: ModelRef,
     pub(crate) endpoint: Endpoint,
+    /// Session whose access token pays. The endpoint has no key then.
+    pub(crate) session: Option<SessionId>,
     /// Refusals that it gave this run.
     pub(crate) refusals: Arc<Refusals>,
     /// Wait that its provider asked for.
@@ -115,14 +60,28 @@ pub(crate) enum Key {
     Operator,
     /// A key provided by the caller.
     Caller(Secret),
+    /// Access token of a signed-in user's session.
+    Session(SessionId),
     /// A caller's key that is gone.
     Missing(Unavailable),
 }
 
 impl Key {
-    /// Selects the key. `missing` is the error if the caller's key is needed but gone.
-    pub(crate) fn new(auth: AuthMode, caller: Option<Secret>, missing: Unavailable) -> Self {
+    /// Selects the key of a run. `missing` is the error if the caller's key is needed but gone.
+    pub(crate) fn new(
+        auth: AuthMode,
+        caller: Option<Secret>,
+        session: Option<&SessionId>,
+        missing: Unavailable,
+    ) -> Self {
         match (auth, caller) {
+            (AuthMode::Idp, _) => match session {
+                Some(session) => Self::Session(session.clone()),
+                None => Self::Missing(Unavailable::new(
+                    Code::SessionInvalid,
+                    "Run is missing Chutes session credentials",
+                )),
+            },
             (AuthMode::System, _) => Self::Operator,
             (AuthMode::ApiKey, Some(key)) => Self::Caller(key),
             (AuthMode::ApiKey, None) => Self::Missing(missing),
@@ -147,7 +106,7 @@ impl Unavailable {
 pub(crate) struct ModelClients {
     inference: InferenceConfig,
     /// Refusals outlive the contexts of their runs, since requests in flight still report to them.
-    refusals: Mutex<HashMap<(RunId, u32, Role), Weak<Refusals>>>,
+    refusals: Mutex<HashMap<(RunId, u32, ModelRole), Weak<Refusals>>>,
 }
 
 impl ModelClients {
@@ -162,21 +121,27 @@ impl ModelClients {
     pub(crate) fn client(
         &self,
         run: &RunContext,
-        role: Role,
+        role: ModelRole,
         model: &ModelRef,
         key: Key,
     ) -> Result<Box<ModelClient>, Unavailable> {
         let provider = bench_inference::Provider::from_name(&model.provider).ok_or_else(|| {
             Unavailable::new(Code::UnsupportedProvider, format!("provider `{}` is unknown", model.provider))
         })?;
+        let mut session = None;
         let key = match key {
             Key::Operator => None,
             Key::Caller(key) => Some(key),
+            Key::Session(id) => {
+                session = Some(id);
+                None
+            }
             Key::Missing(missing) => return Err(missing),
         };
         let endpoint = match (&model.base_url, key) {
             // An address from the command line. The operator's key is for another address.
             (Some(base_url), key) => Endpoint::new(provider, base_url, key),
+            (None, None) if session.is_some() => self.inference.session_endpoint(provider),
             (None, Some(key)) => self.inference.endpoint_with_key(provider, key),
             (None, None) => self.inference.endpoint(provider),
         };
@@ -186,7 +151,7 @@ impl ModelClients {
             .map_err(|error| Unavailable::new(Code::ProviderNotConfigured, error.to_string()))?;
         let wait = Wait::new(wait_key(run, role, model));
         let refusals = self.refusals(run.spec.id, run.generation, role);
-        Ok(Box::new(ModelClient { role, model: model.clone(), endpoint, refusals, wait }))
+        Ok(Box::new(ModelClient { role, model: model.clone(), endpoint, session, refusals, wait }))
     }
 
     /// Returns the wait for a busy provider that doesn't say how long to wait.
@@ -195,7 +160,7 @@ impl ModelClients {
     }
 
     /// Returns the refusals that a run got in one of its generations.
-    fn refusals(&self, run: RunId, generation: u32, role: Role) -> Arc<Refusals> {
+    fn refusals(&self, run: RunId, generation: u32, role: ModelRole) -> Arc<Refusals> {
         let mut all = self.refusals.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(known) = all.get(&(run, generation, role)).and_then(Weak::upgrade) {
             return known;
@@ -208,11 +173,8 @@ impl ModelClients {
 }
 
 /// Returns the key of the requests that share a wait with this run's.
-fn wait_key(run: &RunContext, role: Role, model: &ModelRef) -> WaitKey {
+fn wait_key(run: &RunContext, role: ModelRole, model: &ModelRef) -> WaitKey {
     let spec = &run.spec;
-    match (role, &spec.judge, &spec.user) {
-        (Role::Judge, Some(judge), _) => WaitKey::for_judge(model, judge.auth, &spec.owner),
-        (Role::User, _, Some(user)) => WaitKey::for_model(model, user.auth, &spec.owner),
-        (Role::Model | Role::Judge | Role::User, _, _) => WaitKey::for_model(model, spec.auth, &spec.owner),
-    }
+    let auth = spec.asked_model(role).map_or(spec.auth, |(_, auth)| auth);
+    WaitKey::new(model, role, auth, &spec.owner)
 }

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bench_domain::run::ItemNaming;
-use bench_domain::{BenchmarkName, Code, RunId, RunSpec, SampleBody, Usage};
+use bench_domain::{BenchmarkName, Code, ModelRole, RunId, RunSpec, SampleBody, Usage};
 use bench_inference::tokens::usage_or_estimate;
 use tokio::sync::OnceCell;
 
-use super::model_client::{Key, ModelClient, ModelClients, Role, Unavailable};
+use super::model_client::{Key, ModelClient, ModelClients, Unavailable};
 use super::runs::RunContext;
 use crate::RecordedResponses;
 
@@ -54,8 +54,8 @@ impl AnswerSource {
             REPLAY => Self::ResponsesFile(ResponsesFile::new(spec.model.replay_key.as_deref())),
             _ => {
                 let missing = Unavailable::new(Code::KeyRequired, "Run is missing API key credentials");
-                let key = Key::new(spec.auth, run.caller_keys.model.clone(), missing);
-                let client = clients.client(run, Role::Model, &spec.model, key);
+                let key = Key::new(spec.auth, run.caller_keys.model.clone(), spec.session.as_ref(), missing);
+                let client = clients.client(run, ModelRole::Model, &spec.model, key);
                 client.map_or_else(Self::Unavailable, Self::Model)
             }
         }
@@ -125,7 +125,8 @@ impl JudgeSource {
     /// Creates the source that the run's order names. Calls no service.
     pub(crate) fn new(run: &RunContext, clients: &ModelClients) -> Self {
         let could_not = |Unavailable { code, why }: Unavailable| {
-            Self::Unavailable(Unavailable { code: code.for_judge(), why: Role::Judge.explain(&why) })
+            let role = ModelRole::Judge;
+            Self::Unavailable(Unavailable { code: role.code(code), why: role.explain(&why) })
         };
         let Some(judge) = &run.spec.judge else {
             return could_not(Unavailable::new(Code::JudgeMissing, "the run has no judge"));
@@ -141,8 +142,8 @@ impl JudgeSource {
                     Code::JudgeKeyRequired,
                     "Run is missing API key credentials of its judge",
                 );
-                let key = Key::new(judge.auth, run.caller_keys.judge.clone(), missing);
-                let client = clients.client(run, Role::Judge, &judge.model, key);
+                let key = Key::new(judge.auth, run.caller_keys.judge.clone(), run.spec.session.as_ref(), missing);
+                let client = clients.client(run, ModelRole::Judge, &judge.model, key);
                 client.map_or_else(could_not, Self::Model)
             }
         }
@@ -161,7 +162,8 @@ impl UserSource {
     /// Creates the source that the run's order names. Calls no service. The evaluated model never takes its place.
     pub(crate) fn new(run: &RunContext, clients: &ModelClients) -> Self {
         let could_not = |Unavailable { code, why }: Unavailable| {
-            Self::Unavailable(Unavailable { code, why: Role::User.explain(&why) })
+            let role = ModelRole::UserModel;
+            Self::Unavailable(Unavailable { code: role.code(code), why: role.explain(&why) })
         };
         let Some(user) = &run.spec.user else {
             return could_not(Unavailable::new(Code::InvalidItem, "the run has no user model"));
@@ -173,11 +175,11 @@ impl UserSource {
             )),
             _ => {
                 let missing = Unavailable::new(
-                    Code::KeyRequired,
+                    Code::UserKeyRequired,
                     "Run is missing API key credentials of its user model",
                 );
-                let key = Key::new(user.auth, run.caller_keys.model.clone(), missing);
-                let client = clients.client(run, Role::User, &user.model, key);
+                let key = Key::new(user.auth, run.caller_keys.user.clone(), run.spec.session.as_ref(), missing);
+                let client = clients.client(run, ModelRole::UserModel, &user.model, key);
                 client.map_or_else(could_not, Self::Model)
             }
         }

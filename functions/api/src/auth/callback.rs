@@ -1,0 +1,124 @@
+//! Takes browsers back from the provider, and starts their sessions.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{RawQuery, State};
+use axum::response::Response;
+use bench_domain::SessionId;
+use bench_sign_in::attempt::session_cookie;
+use bench_sign_in::{Attempt, SignInError, SignedIn};
+use bench_state::credentials::Grant;
+use bench_state::{SessionRecord, StateError};
+use bench_web::ApiError;
+use bench_web::error::ErrorBody;
+use bench_web::identity::session_in;
+use http::HeaderMap;
+
+use super::login::{failed, parameter, path_on_this_site, redirect};
+use super::logout::open_runs;
+use super::{CALLBACK, SignIn, cookies};
+use crate::Api;
+
+/// Finishes a sign-in: browsers come here from the provider.
+#[utoipa::path(
+    get, path = "/api/auth/callback", tag = "sign-in",
+    params(
+        ("code" = Option<String>, Query, description = "Code of the provider"),
+        ("state" = Option<String>, Query, description = "State of the attempt, good for one use within ten minutes by the same browser"),
+        ("error" = Option<String>, Query, description = "Reason why the provider refused"),
+        ("iss" = Option<String>, Query, description = "Issuer"),
+    ),
+    responses(
+        (status = 307, description = "To the path that the sign-in began at, with the session's cookie; to \
+            `/auth/error?error=CODE&description=TEXT` if it failed"),
+        (status = 501, body = ErrorBody, description = "This server has no sign-in"),
+    ),
+)]
+pub(crate) async fn callback(
+    State(api): State<Arc<Api>>,
+    headers: HeaderMap,
+    RawQuery(query): RawQuery,
+) -> Result<Response, ApiError> {
+    let sign_in = api.sign_in()?;
+    let query = query.unwrap_or_default();
+    let page_url = sign_in.page_url(&headers, &api.config.server)?;
+    let is_secure = cookies::is_secure(&page_url);
+    let state = parameter(&query, "state").unwrap_or_default();
+    let name = Attempt::cookie_name(&state);
+    let used_up = name.as_deref().and_then(|name| cookies::no_attempt(name, is_secure));
+    let attempt = name.as_deref().and_then(|name| cookies::value(&headers, name));
+    let attempt = attempt.and_then(|secret| Attempt::from_parts(&state, secret));
+    Ok(match finish(&api, sign_in, &page_url, &query, attempt).await {
+        Ok((value, return_to)) => {
+            replace_session(&api, &headers, &value).await;
+            redirect(path_on_this_site(&return_to), [cookies::session(&value, is_secure), used_up])
+        }
+        Err(error) => {
+            tracing::info!(error.code = error.code(), "A sign-in failed: {error}");
+            failed(&error, [used_up])
+        }
+    })
+}
+
+/// Returns the cookie's value of the new session, and the path to show.
+async fn finish(
+    api: &Api,
+    sign_in: &SignIn,
+    page_url: &str,
+    query: &str,
+    attempt: Option<Attempt>,
+) -> Result<(String, String), SignInError> {
+    if let Some(error) = parameter(query, "error") {
+        return Err(SignInError::refused(&error));
+    }
+    let (Some(code), Some(_)) = (parameter(query, "code"), parameter(query, "state")) else {
+        return Err(SignInError::MissingParameters);
+    };
+    let attempt = attempt.ok_or(SignInError::InvalidState)?;
+    let server = |error: StateError| {
+        tracing::error!(%error, "A sign-in isn't finished: {error}");
+        SignInError::Server
+    };
+    let now = bench_clock::now();
+    let taken = api.state.take_sign_in(&attempt.state_digest(), &attempt.secret_digest(), now).await;
+    let record = taken.map_err(server)?.ok_or(SignInError::InvalidState)?;
+    let provider = sign_in.provider();
+    provider.check_issuer(parameter(query, "iss").as_deref())?;
+    let signed_in = provider.finish(&attempt, &code, &format!("{page_url}{CALLBACK}")).await?;
+    let value = session_cookie()?;
+    let SignedIn { subject, name, has_invoke_scope, tokens } = signed_in;
+    let ends_at = now.plus(Duration::from_secs(cookies::SESSION_SECONDS.unsigned_abs()));
+    let id = SessionId::from_cookie(&value).ok_or(SignInError::Server)?;
+    let grant = Grant {
+        access: tokens.access,
+        refresh: tokens.refresh,
+        expires_at: tokens.expires_at,
+        version: 0,
+        ends_at,
+    };
+    let sealed = api.credentials.seal_grant(&id, &grant).await.map_err(server)?;
+    let session = SessionRecord { id, subject, name, has_invoke_scope, created_at: now, ends_at };
+    api.state.create_session(&session, Some(&sealed)).await.map_err(server)?;
+    tracing::info!(has_invoke_scope, "A user signed in");
+    Ok((value, record.return_to))
+}
+
+/// Ends the session that the browser had before. Its tokens stay for as long as open runs need them.
+async fn replace_session(api: &Api, headers: &HeaderMap, new: &str) {
+    let Some(old) = session_in(headers).filter(|old| SessionId::from_cookie(new).as_ref() != Some(old))
+    else {
+        return;
+    };
+    let ended = async {
+        let Some(session) = api.state.session(&old, bench_clock::now()).await? else { return Ok(()) };
+        if open_runs(api, &session).await?.is_empty() {
+            api.tokens.end(&old).await
+        } else {
+            api.state.end_session(&old).await.map(drop)
+        }
+    };
+    if let Err(error) = ended.await {
+        tracing::warn!(%error, "The browser's earlier session isn't ended: {error}");
+    }
+}

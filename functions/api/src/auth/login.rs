@@ -1,0 +1,160 @@
+//! Sends browsers to the provider.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{RawQuery, State};
+use axum::response::{IntoResponse, Response};
+use bench_domain::Timestamp;
+use bench_sign_in::{ATTEMPT_SECONDS, Attempt, SignInError};
+use bench_state::SignInRecord;
+use bench_web::ApiError;
+use bench_web::error::ErrorBody;
+use http::{HeaderMap, HeaderValue, StatusCode, header};
+
+use super::{CALLBACK, cookies};
+use crate::Api;
+
+/// Maximum length of a path to return to, in bytes.
+const RETURN_TO_BYTES_MAX: usize = 2_048;
+/// Parameter of a login that was sent here from another name of this machine.
+const MOVED: &str = "moved";
+
+/// Sends the browser to the sign-in provider, which sends it back to `/api/auth/callback`.
+#[utoipa::path(
+    get, path = "/api/auth/login", tag = "sign-in",
+    params(("return_to" = Option<String>, Query, description = "Path on this site to show after the sign-in; `/` by default")),
+    responses(
+        (status = 307, description = "To the provider; to `/auth/error` if it can't be reached"),
+        (status = 501, body = ErrorBody, description = "This server has no sign-in"),
+    ),
+)]
+pub(crate) async fn login(
+    State(api): State<Arc<Api>>,
+    headers: HeaderMap,
+    RawQuery(query): RawQuery,
+) -> Result<Response, ApiError> {
+    let sign_in = api.sign_in()?;
+    let query = query.unwrap_or_default();
+    let return_to = parameter(&query, "return_to").unwrap_or_default();
+    let return_to = path_on_this_site(&return_to);
+    let page_url = sign_in.page_url(&headers, &api.config.server)?;
+    // A browser has other cookies for each name of this machine, and comes back to one of them.
+    if let Some(moved) = other_name(&api, &headers, &page_url, &query) {
+        return Ok(redirect(&format!("{moved}&return_to={}", encode(return_to)), []));
+    }
+    let begun = begin(&api, sign_in.provider(), &page_url, return_to).await;
+    Ok(match begun {
+        Ok((address, cookie)) => redirect(&address, [cookie]),
+        Err(error) => failed(&error, []),
+    })
+}
+
+async fn begin(
+    api: &Api,
+    provider: &bench_sign_in::Provider,
+    page_url: &str,
+    return_to: &str,
+) -> Result<(String, Option<HeaderValue>), SignInError> {
+    let attempt = Attempt::new()?;
+    let address = provider.authorization_url(&attempt, &format!("{page_url}{CALLBACK}")).await?;
+    let record = SignInRecord {
+        state_digest: attempt.state_digest(),
+        browser_digest: attempt.secret_digest(),
+        return_to: return_to.to_owned(),
+        ends_at: end_of_attempt(bench_clock::now()),
+    };
+    api.state.begin_sign_in(&record).await.map_err(|error| {
+        tracing::error!(%error, "An attempt to sign in isn't stored: {error}");
+        SignInError::Server
+    })?;
+    let name = Attempt::cookie_name(attempt.state()).ok_or(SignInError::Server)?;
+    let cookie = cookies::attempt(&name, attempt.secret().expose(), cookies::is_secure(page_url));
+    Ok((address, cookie))
+}
+
+fn end_of_attempt(now: Timestamp) -> Timestamp {
+    now.plus(Duration::from_secs(ATTEMPT_SECONDS.unsigned_abs()))
+}
+
+/// Returns the login's address at this server's own name, if the request came by another name of this machine.
+fn other_name(api: &Api, headers: &HeaderMap, page_url: &str, query: &str) -> Option<String> {
+    let host = headers.get(header::HOST)?.to_str().ok()?;
+    let is_own = page_url.split_once("://").is_some_and(|(_, own)| own.eq_ignore_ascii_case(host));
+    // Once only: a proxy may change the host.
+    let was_moved = parameter(query, MOVED).is_some();
+    (api.config.server.local && !is_own && !was_moved).then(|| format!("{page_url}/api/auth/login?{MOVED}=1"))
+}
+
+/// Returns a path on this site; `/` for everything else.
+pub(super) fn path_on_this_site(text: &str) -> &str {
+    let is_path = text.starts_with('/')
+        && !text.starts_with("//")
+        && !text.starts_with("/api/")
+        && text.len() <= RETURN_TO_BYTES_MAX
+        && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
+    if is_path { text } else { "/" }
+}
+
+/// Returns the first parameter of this name.
+pub(super) fn parameter<'a>(query: &'a str, name: &str) -> Option<Cow<'a, str>> {
+    form_urlencoded::parse(query.as_bytes()).find_map(|(found, value)| (found == name).then_some(value))
+}
+
+fn encode(text: &str) -> String {
+    form_urlencoded::byte_serialize(text.as_bytes()).collect()
+}
+
+/// Sends the browser to the page that explains a failed sign-in.
+pub(super) fn failed<const N: usize>(error: &SignInError, cookies: [Option<HeaderValue>; N]) -> Response {
+    let description = error.to_string();
+    redirect(&format!("/auth/error?error={}&description={}", error.code(), encode(&description)), cookies)
+}
+
+/// Sends the browser to an address, with these cookies.
+pub(super) fn redirect<const N: usize>(address: &str, cookies: [Option<HeaderValue>; N]) -> Response {
+    let Ok(address) = HeaderValue::from_str(address) else {
+        return ApiError::internal("the address of a redirect isn't a header").into_response();
+    };
+    let mut response =
+        (StatusCode::TEMPORARY_REDIRECT, [(header::LOCATION, address), (header::CACHE_CONTROL, no_store())])
+            .into_response();
+    for cookie in cookies.into_iter().flatten() {
+        response.headers_mut().append(header::SET_COOKIE, cookie);
+    }
+    response
+}
+
+pub(super) const fn no_store() -> HeaderValue {
+    HeaderValue::from_static("no-store")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_paths_on_this_site_are_returned_to() {
+        for path in ["/", "/runs", "/runs/1?x=%20y#z", "/a//b"] {
+            assert_eq!(path_on_this_site(path), path);
+        }
+        for bad in [
+            "",
+            "runs",
+            "//evil.example",
+            "https://evil.example",
+            "/\\evil.example",
+            "/a\\b",
+            "/a\tb",
+            "/\n/evil.example",
+            "/a b",
+            "/é",
+            "javascript:alert(1)",
+            "/api/auth/login",
+            &format!("/{}", "a".repeat(RETURN_TO_BYTES_MAX)),
+        ] {
+            assert_eq!(path_on_this_site(bad), "/", "{bad:?}");
+        }
+    }
+}
