@@ -144,6 +144,8 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<ExitStatus> {
     stack.start().await?;
     stack.serve_schedules();
     let page_address = format!("http://{}", from_this_machine(address));
+    // Browsers come back to it from a sign-in.
+    stack.api.set_own_address(&page_address);
     if local {
         // Elsewhere, callers without a key have fewer rights than the user of this machine.
         stack.announce(&page_address);
