@@ -5,7 +5,7 @@ mod benchmark;
 mod judging;
 mod waiting;
 
-use bench_domain::{Agent, Code, Price, RunLimits, RunStatus, Timestamp, code};
+use bench_domain::{Agent, Code, Price, RunLimits, RunStatus, Timestamp, Visibility, code};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -29,6 +29,8 @@ pub(crate) struct Run {
     pub(crate) tags: Vec<String>,
     #[serde(default)]
     pub(crate) notes: Option<String>,
+    #[serde(default)]
+    pub(crate) visibility: Visibility,
     #[serde(default)]
     model: Option<String>,
     #[serde(default)]
@@ -160,6 +162,7 @@ pub(crate) struct RunSummary<'a> {
     name: Option<&'a str>,
     tags: &'a [String],
     notes: Option<&'a str>,
+    visibility: Visibility,
     model: String,
     /// Effort or budget of the model's thinking, if ordered.
     thinking_level: Option<String>,
@@ -260,10 +263,16 @@ impl Run {
         self.benchmarks.iter().any(Benchmark::has_agent)
     }
 
-    /// Returns name, tags and notes that the run has, each with what it is.
+    /// Returns name, tags and notes that the run has, and its visibility if it isn't public, each with what it is.
     pub(crate) fn labels(&self) -> impl Iterator<Item = (&'static str, String)> {
         let tags = (!self.tags.is_empty()).then(|| self.tags.join(", "));
-        let labels = [("name", self.name.clone()), ("tags", tags), ("notes", self.notes.clone())];
+        let visibility = (!self.visibility.is_public()).then(|| self.visibility.to_string());
+        let labels = [
+            ("name", self.name.clone()),
+            ("tags", tags),
+            ("visibility", visibility),
+            ("notes", self.notes.clone()),
+        ];
         labels.into_iter().filter_map(|(name, value)| Some((name, value?)))
     }
 
@@ -330,6 +339,7 @@ impl Run {
             name: self.name.as_deref(),
             tags: &self.tags,
             notes: self.notes.as_deref(),
+            visibility: self.visibility,
             model: self.model(),
             thinking_level: self.thinking_level(),
             endpoint_host: self.endpoint_host.as_deref(),

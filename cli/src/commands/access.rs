@@ -20,6 +20,8 @@ Examples:
       a token that may also run the oracle and gated benchmarks
   bench access create ann --key-env ANN_KEY
       gives permissions to a caller with a provider key of their own
+  bench access create bob --user SUBJECT --tasks
+      gives permissions to a signed-in user
   bench access list
   bench access revoke ci
 
@@ -34,7 +36,8 @@ Example:
 const CREATE_EXAMPLES: &str = "\
 Examples:
   bench access create ci --expires 90d
-  bench access create ann --key-env ANN_KEY --gated";
+  bench access create ann --key-env ANN_KEY --gated
+  bench access create bob --user SUBJECT --tasks";
 const REVOKE_EXAMPLE: &str = "\
 Example:
   bench access revoke ci";
@@ -67,6 +70,9 @@ struct CreateArgs {
     /// Name of the environment variable that holds the provider key of a caller, who needs no token then
     #[arg(long, value_name = "VAR")]
     key_env: Option<String>,
+    /// Subject of a signed-in user, who needs no token then: the id that the sign-in provider gives the user
+    #[arg(long, value_name = "SUBJECT", conflicts_with = "key_env")]
+    user: Option<String>,
     #[command(flatten)]
     api: ApiArgs,
 }
@@ -84,7 +90,7 @@ enum AccessCommand {
     /// List the entries; the default
     #[command(after_help = LIST_EXAMPLE)]
     List(ApiArgs),
-    /// Issue an access token, or give permissions to a caller's own key
+    /// Issue an access token, or give permissions to a caller's own key or a signed-in user
     #[command(after_help = CREATE_EXAMPLES)]
     Create(CreateArgs),
     /// Revoke an entry at once; runs that were ordered with it continue
@@ -143,7 +149,7 @@ impl CreateArgs {
         };
         Ok(json!({
             "name": self.name, "oracle": self.oracle, "gated": self.gated, "tasks": self.tasks,
-            "expires_in_seconds": self.expires, "key": key,
+            "expires_in_seconds": self.expires, "key": key, "user": self.user,
         }))
     }
 }
@@ -158,6 +164,7 @@ async fn create(client: &Client, args: &CreateArgs, body: &Value) -> anyhow::Res
             output::print(token)?;
             output::note(&format!("Access token of {}; it is not shown again", args.name));
         }
+        None if args.user.is_some() => output::print(&format!("Added the user {}", args.name))?,
         None => output::print(&format!("Added the key of {}", args.name))?,
     }
     Ok(())

@@ -1,7 +1,7 @@
-//! Labels of runs on the command line: name, tags and notes.
+//! Labels of runs on the command line: name, tags, notes and visibility.
 
-use bench_domain::RunLabels;
 use bench_domain::labels::{self, parse_tags};
+use bench_domain::{RunLabels, Visibility};
 use clap::Args;
 use serde_json::{Map, Value, json};
 
@@ -20,6 +20,9 @@ pub(crate) struct LabelArgs {
     /// Notes about the run
     #[arg(long, help_heading = "Labels", value_name = "TEXT", value_parser = parse_notes)]
     note: Option<String>,
+    /// Visibility of the run to other callers of a server: `public`, `unlisted` or `private` [default: public]
+    #[arg(long, help_heading = "Labels", value_name = "WHO", value_parser = parse_visibility)]
+    visibility: Option<Visibility>,
 }
 
 impl LabelArgs {
@@ -27,15 +30,23 @@ impl LabelArgs {
     pub(crate) fn labels(&self) -> anyhow::Result<RunLabels> {
         let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
         let tags = parse_tags(&self.tag).map_err(|error| Problem::usage(format!("--tag: {error}")))?;
-        Ok(RunLabels { name: given(&self.name), tags, notes: given(&self.note) })
+        let visibility = self.visibility.unwrap_or_default();
+        Ok(RunLabels { name: given(&self.name), tags, notes: given(&self.note), visibility })
     }
 }
 
 /// Returns the labels as fields of an order, without those that are missing.
 pub(crate) fn order_fields(labels: &RunLabels) -> Map<String, Value> {
-    let RunLabels { name, tags, notes } = labels;
+    let RunLabels { name, tags, notes, visibility } = labels;
     let tags = (!tags.is_empty()).then_some(tags);
-    let fields = [("name", json!(name)), ("tags", json!(tags)), ("notes", json!(notes))];
+    // Servers of older versions don't know the field.
+    let visibility = (!visibility.is_public()).then_some(visibility);
+    let fields = [
+        ("name", json!(name)),
+        ("tags", json!(tags)),
+        ("notes", json!(notes)),
+        ("visibility", json!(visibility)),
+    ];
     let fields = fields.into_iter().filter(|(_, value)| !value.is_null());
     fields.map(|(name, value)| (name.to_owned(), value)).collect()
 }
@@ -48,6 +59,11 @@ pub(crate) fn parse_name(text: &str) -> Result<String, String> {
 /// Parses a tag.
 pub(crate) fn parse_tag(text: &str) -> Result<String, String> {
     labels::parse_tag(text).map_err(|error| error.to_string())
+}
+
+/// Parses a visibility.
+pub(crate) fn parse_visibility(text: &str) -> Result<Visibility, String> {
+    text.parse::<Visibility>().map_err(|error| error.to_string())
 }
 
 /// Parses notes. A blank text is empty notes.

@@ -89,6 +89,9 @@ pub(crate) struct RunsArgs {
     /// List only runs whose own name contains this text
     #[arg(long, value_name = "TEXT", conflicts_with = "run")]
     name: Option<String>,
+    /// List only runs of the caller
+    #[arg(long, conflicts_with = "run")]
+    mine: bool,
     /// Maximum number of runs, or of samples, to list [default: 50 runs, all samples]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     limit: Option<u64>,
@@ -104,7 +107,11 @@ pub(crate) struct RunsArgs {
 impl RunsArgs {
     /// Returns true if only some runs are listed.
     const fn is_filtered(&self) -> bool {
-        self.status.is_some() || self.model.is_some() || !self.tag.is_empty() || self.name.is_some()
+        self.status.is_some()
+            || self.model.is_some()
+            || !self.tag.is_empty()
+            || self.name.is_some()
+            || self.mine
     }
 }
 
@@ -233,6 +240,9 @@ async fn newest(api: &Api, args: &RunsArgs) -> anyhow::Result<(Vec<Run>, u64)> {
     }
     if let Some(name) = &args.name {
         filter.push_str(&format!("&name={}", encode(name)));
+    }
+    if args.mine {
+        filter.push_str("&mine=true");
     }
     let wanted = args.limit.unwrap_or(RUNS_LISTED);
     let mut runs = Vec::new();

@@ -6,7 +6,7 @@ mod show;
 mod unset;
 
 use bench_domain::statistics::Interval;
-use bench_domain::{Code, Timestamp};
+use bench_domain::{Code, Timestamp, Visibility};
 use clap::{Args, Subcommand};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -65,6 +65,15 @@ pub(crate) struct SchedulesArgs {
     api: ApiArgs,
 }
 
+#[derive(Debug, Args)]
+struct ListArgs {
+    /// List only schedules of the caller
+    #[arg(long)]
+    mine: bool,
+    #[command(flatten)]
+    api: ApiArgs,
+}
+
 /// One schedule.
 #[derive(Debug, Args)]
 struct OneArgs {
@@ -89,7 +98,7 @@ struct HistoryArgs {
 enum SchedulesCommand {
     /// List all schedules; the default
     #[command(after_help = examples::LIST)]
-    List(ApiArgs),
+    List(ListArgs),
     /// Show a schedule with its settings and next planned times
     #[command(after_help = examples::SHOW)]
     Show(OneArgs),
@@ -148,6 +157,8 @@ struct Schedule {
     tags: Vec<String>,
     #[serde(default)]
     notes: Option<String>,
+    #[serde(default)]
+    visibility: Visibility,
     budget_usd: Option<f64>,
     budget_tokens: Option<u64>,
     own_key: bool,
@@ -202,8 +213,8 @@ struct FiringsPage {
 }
 
 pub(crate) async fn run(args: SchedulesArgs) -> anyhow::Result<ExitStatus> {
-    match args.command.unwrap_or(SchedulesCommand::List(args.api)) {
-        SchedulesCommand::List(args) => list(&args).await,
+    match args.command.unwrap_or(SchedulesCommand::List(ListArgs { mine: false, api: args.api })) {
+        SchedulesCommand::List(args) => list(&args.api, args.mine).await,
         SchedulesCommand::Show(one) => with_api(&one.api, async |api| show_one(api, &one).await).await,
         SchedulesCommand::Add(add) => with_api(add.api(), async |api| self::add(api, &add).await).await,
         SchedulesCommand::Edit(edit) => with_api(edit.api(), async |api| self::edit(api, &edit).await).await,
@@ -217,12 +228,12 @@ pub(crate) async fn run(args: SchedulesArgs) -> anyhow::Result<ExitStatus> {
     }
 }
 
-async fn list(args: &ApiArgs) -> anyhow::Result<ExitStatus> {
+async fn list(args: &ApiArgs, mine: bool) -> anyhow::Result<ExitStatus> {
     if args.server.server().is_none() && !args.data.path()?.exists() {
         // A command that only reads creates no data directory.
         return print_all(&[], args.json).map(|()| ExitStatus::Success);
     }
-    with_api(args, async |api| print_all(&all(api).await?, args.json)).await
+    with_api(args, async |api| print_all(&all(api, mine).await?, args.json)).await
 }
 
 fn print_all(all: &[Value], json: bool) -> anyhow::Result<()> {
@@ -238,11 +249,12 @@ fn print_all(all: &[Value], json: bool) -> anyhow::Result<()> {
     output::print_table(&show::list(&schedules))
 }
 
-async fn all(api: &Api) -> anyhow::Result<Vec<Value>> {
+async fn all(api: &Api, mine: bool) -> anyhow::Result<Vec<Value>> {
+    let filter = if mine { "&mine=true" } else { "" };
     let mut all = Vec::new();
     let mut offset = 0;
     loop {
-        let path = format!("/api/schedules?limit={SCHEDULES_PAGE}&offset={offset}");
+        let path = format!("/api/schedules?limit={SCHEDULES_PAGE}&offset={offset}{filter}");
         let page: Page = api.client.get(&path).await?;
         all.extend(page.schedules);
         match page.next_offset.filter(|next| *next > offset) {
@@ -255,7 +267,7 @@ async fn all(api: &Api) -> anyhow::Result<Vec<Value>> {
 /// Finds the schedule with this name, id or id prefix.
 async fn resolve(api: &Api, given: &str) -> anyhow::Result<Value> {
     let given = given.trim();
-    let all = all(api).await?;
+    let all = all(api, false).await?;
     let field =
         |value: &Value, name: &str| value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
     let by = |matches: &dyn Fn(&Value) -> bool| -> Vec<Value> {

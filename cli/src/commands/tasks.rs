@@ -87,6 +87,9 @@ struct ListArgs {
     /// List also the tasks that `bench run --task` and `bench tasks check` stored for their runs
     #[arg(long)]
     all: bool,
+    /// List only tasks of the caller; admins see those of all callers otherwise
+    #[arg(long)]
+    mine: bool,
     #[command(flatten)]
     api: ApiArgs,
 }
@@ -158,10 +161,8 @@ struct RemoveArgs {
 }
 
 pub(crate) async fn run(args: TasksArgs) -> anyhow::Result<ExitStatus> {
-    match args.command.unwrap_or(TasksCommand::List(ListArgs { all: false, api: args.api })) {
-        TasksCommand::List(args) => {
-            with_api(&args.api, async |api| list(api, args.all, args.api.json).await).await
-        }
+    match args.command.unwrap_or(TasksCommand::List(ListArgs { all: false, mine: false, api: args.api })) {
+        TasksCommand::List(args) => with_api(&args.api, async |api| list(api, &args).await).await,
         TasksCommand::Add(args) => {
             let archives = task_archive::read_all(&args.paths)?;
             if args.name.is_some() && archives.len() > 1 {
@@ -174,11 +175,11 @@ pub(crate) async fn run(args: TasksArgs) -> anyhow::Result<ExitStatus> {
     }
 }
 
-/// Reads the stored tasks, with `all` also those that were stored for runs only.
-async fn stored(client: &Client, all: bool) -> anyhow::Result<Vec<Value>> {
+/// Reads the stored tasks, with `mine` only the caller's own, with `all` also those that were stored for runs only.
+async fn stored(client: &Client, all: bool, mine: bool) -> anyhow::Result<Vec<Value>> {
     let mut tasks: Vec<Value> = Vec::new();
     loop {
-        let path = format!("/api/tasks?limit=100&all={all}&skip={}", tasks.len());
+        let path = format!("/api/tasks?limit=100&all={all}&mine={mine}&skip={}", tasks.len());
         let page: Vec<Value> = client.get(&path).await?;
         let is_last = page.len() < 100;
         tasks.extend(page);
@@ -188,9 +189,9 @@ async fn stored(client: &Client, all: bool) -> anyhow::Result<Vec<Value>> {
     }
 }
 
-async fn list(api: &Api, all: bool, json: bool) -> anyhow::Result<()> {
-    let tasks = stored(&api.client, all).await?;
-    if json {
+async fn list(api: &Api, args: &ListArgs) -> anyhow::Result<()> {
+    let tasks = stored(&api.client, args.all, args.mine).await?;
+    if args.api.json {
         return output::json(&tasks);
     }
     if tasks.is_empty() {
@@ -295,7 +296,7 @@ async fn remove(api: &Api, args: &RemoveArgs) -> anyhow::Result<()> {
 
 /// Returns the ids of tasks that are given by id or by name.
 async fn find(client: &Client, given: &[String]) -> anyhow::Result<Vec<u64>> {
-    let stored = stored(client, true).await?.into_iter().map(serde_json::from_value);
+    let stored = stored(client, true, false).await?.into_iter().map(serde_json::from_value);
     let stored: Vec<Task> =
         stored.collect::<Result<_, _>>().context("the server's list of tasks is not valid")?;
     given.iter().map(|task| id_of(task, &stored)).collect()

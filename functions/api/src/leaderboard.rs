@@ -12,7 +12,7 @@ use axum::{Json, Router};
 use bench_domain::{BenchmarkName, Code, RunId, RunStatus};
 use bench_state::{RunFilter, RunWithBenchmarks};
 use bench_web::error::ErrorBody;
-use bench_web::{ApiError, FieldReader};
+use bench_web::{ApiError, Caller, FieldReader, Identity};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use http::Uri;
 use utoipa::OpenApi;
@@ -21,7 +21,7 @@ use self::boards::Boards;
 use self::candidate::{Candidate, Exclusion};
 use self::view::{ExcludedView, LeaderboardView, ListedBenchmark, TIE_METHOD};
 use crate::Api;
-use crate::runs::list::{Statuses, runs_with_statuses};
+use crate::runs::list::{Statuses, listed_owners, runs_with_statuses};
 use crate::runs::search::SEARCHED_RUNS_MAX;
 
 /// Maximum number of runs of the benchmark, the newest ones, that are read.
@@ -47,7 +47,7 @@ pub(crate) struct Document;
 /// server that isn't bound to loopback, the oracle, stored responses, demo data, files of users and addresses other than
 /// the provider's own never rank. Without `benchmark`, the response only lists the benchmarks that have runs.
 #[utoipa::path(
-    get, path = "/api/leaderboard", tag = "runs",
+    get, path = "/api/leaderboard", tag = "runs", security((), ("key" = []), ("admin" = [])),
     params(("benchmark" = Option<String>, Query, description = "Name of the benchmark")),
     responses(
         (status = 200, body = LeaderboardView),
@@ -57,13 +57,14 @@ pub(crate) struct Document;
 )]
 pub(crate) async fn get_leaderboard(
     State(api): State<Arc<Api>>,
+    identity: Identity,
     uri: Uri,
 ) -> Result<Json<LeaderboardView>, ApiError> {
     let mut fields = FieldReader::from_query(&uri);
     let name = fields.maybe_text("benchmark", NAME_CHARS_MAX).filter(|name| !name.trim().is_empty());
     fields.finish()?;
     let benchmark = name.map(|name| find(&name)).transpose()?;
-    leaderboard(&api, benchmark).await.map(Json)
+    leaderboard(&api, benchmark, identity.reader()).await.map(Json)
 }
 
 /// Returns the name of a benchmark.
@@ -75,10 +76,15 @@ fn find(name: &str) -> Result<BenchmarkName, ApiError> {
     })
 }
 
-async fn leaderboard(api: &Api, benchmark: Option<BenchmarkName>) -> Result<LeaderboardView, ApiError> {
+async fn leaderboard(
+    api: &Api,
+    benchmark: Option<BenchmarkName>,
+    caller: &Caller,
+) -> Result<LeaderboardView, ApiError> {
     // A run that failed may have benchmarks that succeeded.
     let statuses = Statuses::of(&[RunStatus::Succeeded, RunStatus::Failed]);
-    let mut over = runs_with_statuses(api, RunFilter::default(), &statuses).await?;
+    let filter = RunFilter { viewer: listed_owners(caller), ..RunFilter::default() };
+    let mut over = runs_with_statuses(api, filter, &statuses).await?;
     let mut is_complete = over.len() <= SEARCHED_RUNS_MAX;
     over.truncate(SEARCHED_RUNS_MAX);
     let facts = api.run_facts(&over).await?;

@@ -28,8 +28,7 @@ async fn main() -> anyhow::Result<()> {
     let vars = &init.vars;
     let streaming = vars.flag("BENCH_STREAMING")?;
     let server = ServerConfig::from_vars(vars.lookup(), false).map_err(anyhow::Error::msg)?;
-    let access =
-        Access { local: false, admin_secret: vars.get("ADMIN_SECRET"), owner_key: init.owner_key()? };
+    let access = Access::new(false, vars.get("ADMIN_SECRET"), init.owner_key()?).with_users(vars.lookup());
     let (private, public) = (vars.get("BENCH_SIGNING_PRIVATE_KEY"), vars.get("BENCH_SIGNING_PUBLIC_KEY"));
     let old = vars.get("BENCH_SIGNING_OLD_PUBLIC_KEYS");
     // Without a usable key, tables still work, and archives report the problem.

@@ -6,8 +6,8 @@ use std::fmt;
 use bench_benchmarks::Options;
 use bench_domain::run::{DatasetChoice, ItemNaming, JudgeSpec, ModelRef, Owner, UserSpec};
 use bench_domain::{
-    BenchmarkName, Budget, Generation, Price, RunId, RunLabels, RunLimits, RunTemplate, Secret,
-    SessionId, Subset,
+    BenchmarkName, Budget, Generation, Price, RunId, RunLabels, RunLimits, RunTemplate, Secret, SessionId,
+    Subset,
 };
 use serde::Serialize;
 use serde_json::{Value, json};

@@ -30,7 +30,9 @@ pub enum ScheduledRunError {
     #[error("this server's access policy no longer lets its owner order runs")]
     PolicyChanged,
     /// The owner isn't signed in.
-    #[error("its owner isn't signed in, so the owner's account can't pay; sign in again before its next time")]
+    #[error(
+        "its owner isn't signed in, so the owner's account can't pay; sign in again before its next time"
+    )]
     NotSignedIn,
     /// The owner's session may not call models on the owner's account.
     #[error("its owner's session may not call models on the owner's account; sign in again and allow it")]

@@ -1,10 +1,11 @@
 //! `bench runs edit`: changes the labels of runs.
 
+use bench_domain::Visibility;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
 use super::exists_here;
-use crate::commands::labels::{parse_name, parse_notes, parse_tag};
+use crate::commands::labels::{parse_name, parse_notes, parse_tag, parse_visibility};
 use crate::commands::{Api, ApiArgs};
 use crate::exit::{ExitStatus, Problem};
 use crate::output;
@@ -16,10 +17,11 @@ Examples:
   bench runs edit RUN --name 'baseline, 4 shots' --tag exp-7
   bench runs edit RUN --tag good --untag to-check --note 'see the law items'
   bench runs edit RUN --note ''            removes the notes
+  bench runs edit RUN --visibility private
   bench runs edit RUN1 RUN2 RUN3 --tag exp-7
 
 Name, tags and notes are for lists and people. They can be changed at any time,
-and are not part of scores, exports and archives.";
+like the visibility, and are not part of scores, exports and archives.";
 
 #[derive(Debug, Args)]
 pub(super) struct EditArgs {
@@ -38,6 +40,9 @@ pub(super) struct EditArgs {
     /// New notes, instead of the earlier ones; an empty text removes them
     #[arg(long, value_name = "TEXT", value_parser = parse_notes)]
     note: Option<String>,
+    /// New visibility to other callers of a server: public, unlisted (in no list) or private
+    #[arg(long, value_name = "WHO", value_parser = parse_visibility)]
+    visibility: Option<Visibility>,
     #[command(flatten)]
     api: ApiArgs,
 }
@@ -52,12 +57,13 @@ impl EditArgs {
             ("add_tags", tags(&self.tag)),
             ("remove_tags", tags(&self.untag)),
             ("notes", self.note.as_ref().map(text)),
+            ("visibility", self.visibility.map(|visibility| json!(visibility))),
         ];
         let given = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
         let given: Map<String, Value> = given.collect();
         if given.is_empty() {
             return Err(Problem::usage("no change was given")
-                .hint("give --name, --tag, --untag or --note")
+                .hint("give --name, --tag, --untag, --note or --visibility")
                 .into());
         }
         Ok(Value::Object(given))
@@ -89,7 +95,7 @@ pub(super) async fn run(args: EditArgs) -> anyhow::Result<ExitStatus> {
     if args.api.json {
         let labels = changed
             .iter()
-            .map(|run| json!({ "id": run.id, "name": run.name, "tags": run.tags, "notes": run.notes }));
+            .map(|run| json!({ "id": run.id, "name": run.name, "tags": run.tags, "notes": run.notes, "visibility": run.visibility }));
         output::json(&labels.collect::<Vec<_>>())?;
     } else {
         changed.iter().try_for_each(|run| output::print(&description(run)))?;
@@ -127,6 +133,7 @@ mod tests {
             body(&["--tag", "a,b", "--tag", "c", "--untag", "d", "--note", "one\ntwo"]),
             json!({ "add_tags": ["a", "b", "c"], "remove_tags": ["d"], "notes": "one\ntwo" })
         );
+        assert_eq!(body(&["--visibility", "private"]), json!({ "visibility": "private" }));
         assert_eq!(body(&[]), Value::Null);
     }
 
@@ -141,6 +148,9 @@ mod tests {
             description(&serde_json::from_value(run).unwrap())
         };
         assert_eq!(run(json!({})), "Changed run 3f2b8c1e", "as a server of an older version answers");
+        assert_eq!(run(json!({ "visibility": "public" })), "Changed run 3f2b8c1e");
+        let hidden = run(json!({ "visibility": "unlisted" }));
+        assert_eq!(hidden, "Changed run 3f2b8c1e\n  visibility: unlisted");
         assert_eq!(
             run(json!({ "name": "a b", "tags": ["x", "y"], "notes": "one\ntwo" })),
             "Changed run 3f2b8c1e\n  name:  a b\n  tags:  x, y\n  notes: one\n         two"

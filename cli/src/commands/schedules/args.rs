@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use bench_domain::Agent;
+use bench_domain::{Agent, Visibility};
 use bench_inference::{ModelName, ModelSource};
 use bench_runs::{NO_MODEL, TERMINAL_TASKS};
 use clap::Args;
@@ -13,7 +13,7 @@ use super::unset::{self, Setting, parse_setting};
 use crate::agent_archive::{self, AgentArchive};
 use crate::client::{Client, Listing};
 use crate::commands::judge::{JudgeArgs, parse_protocols};
-use crate::commands::labels::{parse_notes, parse_tag};
+use crate::commands::labels::{parse_notes, parse_tag, parse_visibility};
 use crate::commands::options::parse_options;
 use crate::commands::order_settings::OrderSettings;
 use crate::commands::run::budget::BudgetArgs;
@@ -142,6 +142,9 @@ struct ScheduleOrderArgs {
     /// Notes about the runs; in an edit, an empty text removes them
     #[arg(long, help_heading = "Labels", value_name = "TEXT", value_parser = parse_notes)]
     note: Option<String>,
+    /// Visibility of the schedule and its runs to other callers of a server: public, unlisted or private
+    #[arg(long, help_heading = "Labels", value_name = "WHO", value_parser = parse_visibility)]
+    visibility: Option<Visibility>,
 }
 
 impl ScheduleOrderArgs {
@@ -196,6 +199,7 @@ impl ScheduleOrderArgs {
         given("user_model", self.user.user(true)?.body());
         given("tags", (!self.tag.is_empty()).then(|| json!(self.tag)));
         given("notes", self.note.as_ref().map(|note| json!(note)));
+        given("visibility", self.visibility.map(|visibility| json!(visibility)));
         given("budget_usd", self.budget.budget_usd.map(|usd| json!(usd)));
         given("budget_tokens", self.budget.budget_tokens.map(|tokens| json!(tokens)));
         self.settings.check()?;
@@ -377,6 +381,7 @@ mod tests {
             budget: BudgetArgs { budget_usd: Some(1.0), budget_tokens: Some(1) },
             tag: vec!["t".into()],
             note: text("n"),
+            visibility: Some(Visibility::Private),
         };
         let given: BTreeSet<String> =
             all.fields(true, None, &[]).unwrap().into_iter().map(|(name, _)| name).collect();

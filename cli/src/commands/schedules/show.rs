@@ -86,6 +86,7 @@ pub(super) fn detail(schedule: &Schedule) -> Page {
         field("options", Some(format!("{name}: {}", crate::commands::options::format_options(options))));
     }
     field("tags", (!schedule.tags.is_empty()).then(|| schedule.tags.join(", ")));
+    field("visibility", (!schedule.visibility.is_public()).then(|| schedule.visibility.to_string()));
     field("notes", schedule.notes.as_ref().map(|notes| notes.replace('\n', "\n               ")));
     field("judge", schedule.judge.as_ref().map(|judge| judge.model.clone()));
     field("user model", schedule.user_model.as_ref().map(|user| user.model.clone()));

@@ -33,7 +33,8 @@ const INNER_FIELDS: [(&str, &str, &str); 4] = [
     ("user-temperature", USER_FIELD, "temperature"),
 ];
 /// Options of labels and of the schedule itself.
-const OTHER_FIELDS: [(&str, &str); 3] = [("tag", "tags"), ("note", "notes"), ("webhook-url", "webhook_url")];
+const OTHER_FIELDS: [(&str, &str); 4] =
+    [("tag", "tags"), ("note", "notes"), ("visibility", "visibility"), ("webhook-url", "webhook_url")];
 
 /// Option that can be removed from a schedule.
 #[derive(Debug, Clone, PartialEq, Eq)]

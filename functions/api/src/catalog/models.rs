@@ -10,8 +10,8 @@ use bench_inference::ModelSource;
 use bench_inference::catalog::CatalogError;
 use bench_state::ModelRecord;
 use bench_web::error::ErrorBody;
-use bench_web::{ApiError, FieldReader};
-use http::{HeaderMap, Uri};
+use bench_web::{ApiError, FieldReader, Identity};
+use http::Uri;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -155,9 +155,9 @@ pub async fn list_models(
 )]
 pub(crate) async fn post_sync(
     State(api): State<Arc<Api>>,
-    headers: HeaderMap,
+    identity: Identity,
 ) -> Result<Json<SyncedView>, ApiError> {
-    api.access.caller(&headers)?.must_operate()?;
+    identity.caller()?.must_operate()?;
     let synced = sync_models(&api).await?;
     Ok(Json(SyncedView { synced, message: format!("Synced {synced} models") }))
 }

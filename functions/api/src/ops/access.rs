@@ -1,4 +1,4 @@
-//! The operator's list of callers: access tokens, and callers' own keys that have permissions.
+//! The operator's list of callers: access tokens, callers' own keys and signed-in users that have permissions.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,11 +7,13 @@ use axum::Json;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use bench_domain::{Code, Secret, Timestamp};
-use bench_state::access::{AccessEntry, AccessKind, ENTRIES_MAX, is_access_token, new_access_token};
+use bench_state::access::{
+    AccessEntry, AccessKind, ENTRIES_MAX, is_access_token, new_access_token, user_entry,
+};
 use bench_web::body::read_object;
 use bench_web::error::ErrorBody;
-use bench_web::{ApiError, Path};
-use http::{HeaderMap, StatusCode};
+use bench_web::{ApiError, Identity, Path};
+use http::StatusCode;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -19,6 +21,7 @@ use crate::Api;
 
 const NAME_CHARS_MAX: usize = 100;
 const KEY_CHARS_MAX: usize = 4_096;
+const SUBJECT_CHARS_MAX: usize = 255;
 /// Minimum and maximum lifetime of an entry, in seconds.
 const EXPIRES_MIN_S: u64 = 60;
 const EXPIRES_MAX_S: u64 = 10 * 366 * 24 * 3_600;
@@ -31,8 +34,10 @@ pub(crate) struct EntryView {
     id: String,
     /// Name that the operator chose.
     name: String,
-    /// Kind: `token`, or `key` for a caller's own provider key.
+    /// Kind: `token`, `key` for a caller's own provider key, or `user` for a signed-in user.
     kind: &'static str,
+    /// Subject of the user; null for other kinds.
+    subject: Option<String>,
     /// True if the caller may order runs of the oracle.
     oracle: bool,
     /// True if the caller may order runs of gated benchmarks.
@@ -55,7 +60,7 @@ pub(crate) struct NewEntryView {
     #[serde(flatten)]
     entry: EntryView,
     /// The access token. It is shown only once, since the server stores only its keyed hash. Null for a caller's own
-    /// key.
+    /// key and for a user.
     token: Option<String>,
 }
 
@@ -97,6 +102,10 @@ pub(crate) struct EntryBody {
     expires_in_seconds: Option<u64>,
     /// A caller's own provider key, to list it instead of issuing a token. The server stores only its keyed hash.
     key: Option<String>,
+    /// Subject of a signed-in user, to list the user instead of issuing a token: the sign-in provider's name for the user,
+    /// which `GET /api/auth/me` shows as the user's id.
+    #[schema(max_length = 255)]
+    user: Option<String>,
 }
 
 impl EntryView {
@@ -105,6 +114,7 @@ impl EntryView {
             id: entry.id().to_owned(),
             name: entry.name.clone(),
             kind: entry.kind.as_str(),
+            subject: entry.subject.clone(),
             oracle: entry.oracle,
             gated: entry.gated,
             tasks: entry.tasks,
@@ -115,22 +125,22 @@ impl EntryView {
     }
 }
 
-/// Lists the access tokens and listed keys.
+/// Lists the access tokens, listed keys and listed users.
 #[utoipa::path(
     get, path = "/api/admin/access", tag = "access", security((), ("admin" = [])),
     responses((status = 200, body = EntriesView), (status = 401, body = ErrorBody)),
 )]
 pub(crate) async fn get_entries(
     State(api): State<Arc<Api>>,
-    headers: HeaderMap,
+    identity: Identity,
 ) -> Result<Json<EntriesView>, ApiError> {
-    api.access.caller(&headers)?.must_operate()?;
+    identity.caller()?.must_operate()?;
     let now = bench_clock::now();
     let entries = api.state.list_access().await?;
     Ok(Json(EntriesView { entries: entries.iter().map(|entry| EntryView::new(entry, now)).collect() }))
 }
 
-/// Issues an access token, or lists a caller's own key.
+/// Issues an access token, or lists a caller's own key or a signed-in user.
 ///
 /// Callers send a token as `Authorization: Bearer TOKEN`. It orders runs on the operator's keys and is never sent to
 /// a provider.
@@ -139,13 +149,13 @@ pub(crate) async fn get_entries(
     responses(
         (status = 201, body = NewEntryView),
         (status = 401, body = ErrorBody),
-        (status = 409, body = ErrorBody, description = "The name or the key is listed already, or the list is full"),
+        (status = 409, body = ErrorBody, description = "The name, the key or the user is listed already, or the list is full"),
         (status = 422, body = ErrorBody, description = "A field is invalid"),
     ),
 )]
 pub(crate) async fn post_entry(State(api): State<Arc<Api>>, request: Request) -> Result<Response, ApiError> {
     let (parts, body) = request.into_parts();
-    api.access.caller(&parts.headers)?.must_operate()?;
+    Identity::of(&parts).caller()?.must_operate()?;
     let mut fields = read_object(&parts.headers, body).await?;
     let name = fields.required_text("name", NAME_CHARS_MAX);
     let name = name.and_then(|name| fields.checked("name", checked_name(&name))).unwrap_or_default();
@@ -160,7 +170,12 @@ pub(crate) async fn post_entry(State(api): State<Arc<Api>>, request: Request) ->
     };
     let key = fields.maybe_text("key", KEY_CHARS_MAX);
     let key = key.map(|key| Secret::new(key).filter(is_key).ok_or_else(not_a_key)).transpose()?;
-    fields.refuse_unknown(&["name", "oracle", "gated", "tasks", "expires_in_seconds", "key"]);
+    let user = fields.maybe_text("user", SUBJECT_CHARS_MAX);
+    let user = user.and_then(|user| fields.checked("user", checked_subject(&user)));
+    if user.is_some() && key.is_some() {
+        fields.note_invalid("user", "send either `user` or `key`");
+    }
+    fields.refuse_unknown(&["name", "oracle", "gated", "tasks", "expires_in_seconds", "key", "user"]);
     fields.finish()?;
     let listed = api.state.list_access().await?;
     if listed.iter().any(|entry| entry.name == name) {
@@ -175,15 +190,21 @@ pub(crate) async fn post_entry(State(api): State<Arc<Api>>, request: Request) ->
             format!("there are {ENTRIES_MAX} entries, the maximum; revoke one first"),
         ));
     }
-    let (kind, secret) = match key {
-        Some(key) => (AccessKind::Key, key),
-        None => (AccessKind::Token, new_access_token()?),
+    let owner_of = |secret: &Secret| api.access.owner_key.owner_of(secret);
+    let (kind, owner, token) = match (key, &user) {
+        (_, Some(subject)) => (AccessKind::User, user_entry(subject), None),
+        (Some(key), None) => (AccessKind::Key, owner_of(&key), None),
+        (None, None) => {
+            let token = new_access_token()?;
+            (AccessKind::Token, owner_of(&token), Some(token.expose().to_owned()))
+        }
     };
     let now = bench_clock::now();
     let entry = AccessEntry {
-        owner: api.access.owner_key.owner_of(&secret),
+        owner,
         name,
         kind,
+        subject: user,
         oracle,
         gated,
         tasks,
@@ -193,11 +214,10 @@ pub(crate) async fn post_entry(State(api): State<Arc<Api>>, request: Request) ->
     if !api.state.add_access(&entry).await? {
         return Err(ApiError::new(
             Code::AccessEntryExists,
-            "this key is listed already; revoke its entry first",
+            "this key or user is listed already; revoke the earlier entry first",
         ));
     }
     tracing::info!(access.id = entry.id(), access.kind = kind.as_str(), "Listed a caller");
-    let token = (kind == AccessKind::Token).then(|| secret.expose().to_owned());
     let view = NewEntryView { entry: EntryView::new(&entry, now), token };
     Ok((StatusCode::CREATED, Json(view)).into_response())
 }
@@ -209,6 +229,17 @@ fn checked_name(name: &str) -> Result<String, String> {
         return Err(format!("a name must have 1 to {NAME_CHARS_MAX} characters and no control characters"));
     }
     Ok(name.to_owned())
+}
+
+/// Trims and checks a user's subject.
+fn checked_subject(subject: &str) -> Result<String, String> {
+    let subject = subject.trim();
+    if subject.is_empty() || subject.chars().any(char::is_control) {
+        return Err(format!(
+            "a subject must have 1 to {SUBJECT_CHARS_MAX} characters and no control characters"
+        ));
+    }
+    Ok(subject.to_owned())
 }
 
 fn is_key(key: &Secret) -> bool {
@@ -228,9 +259,9 @@ fn is_key(key: &Secret) -> bool {
 pub(crate) async fn delete_entry(
     State(api): State<Arc<Api>>,
     Path(wanted): Path<String>,
-    headers: HeaderMap,
+    identity: Identity,
 ) -> Result<Json<RevokedView>, ApiError> {
-    api.access.caller(&headers)?.must_operate()?;
+    identity.caller()?.must_operate()?;
     let entries = api.state.list_access().await?;
     let by = |matches: &dyn Fn(&AccessEntry) -> bool| entries.iter().find(|entry| matches(entry));
     let found = by(&|entry| entry.id() == wanted).or_else(|| by(&|entry| entry.name == wanted));

@@ -10,9 +10,9 @@ use bench_queue::{Depth, QueueError, QueueName};
 use bench_state::ops::{Heartbeat, MinuteLoad, RunCounts, TokenSum};
 use bench_state::{RunRecord, StateError, UnreadableRecord};
 use bench_web::error::ErrorBody;
-use bench_web::{ApiError, FieldReader};
+use bench_web::{ApiError, Caller, FieldReader, Identity};
 use futures_util::future::{join_all, try_join_all};
-use http::{HeaderMap, Uri};
+use http::Uri;
 
 use super::details::may_see_details;
 use super::series;
@@ -49,14 +49,18 @@ const WEEK_HOURS: u32 = 168;
 )]
 pub(crate) async fn get_overview(
     State(api): State<Arc<Api>>,
-    headers: HeaderMap,
+    identity: Identity,
     uri: Uri,
 ) -> Result<Json<Arc<OverviewView>>, ApiError> {
     let mut fields = FieldReader::from_query(&uri);
     let minutes = fields.integer("minutes", MINUTES_DEFAULT, MINUTES_MIN, series::MINUTES_MAX);
     fields.finish()?;
     let view = cached_overview(&api, minutes).await?;
-    Ok(Json(if may_see_details(&api, &headers) { view } else { Arc::new(view.totals()) }))
+    Ok(Json(match may_see_details(&api, &identity) {
+        true if identity.reader().is_admin() => view,
+        true => Arc::new(view.seen_by(identity.reader())),
+        false => Arc::new(view.totals()),
+    }))
 }
 
 async fn cached_overview(api: &Api, minutes: u64) -> Result<Arc<OverviewView>, ApiError> {
@@ -73,6 +77,20 @@ async fn cached_overview(api: &Api, minutes: u64) -> Result<Arc<OverviewView>, A
 }
 
 impl OverviewView {
+    /// Returns a copy without hidden runs of others.
+    fn seen_by(&self, caller: &Caller) -> Self {
+        let seen = |runs: &[RunLine]| {
+            let is_seen = |run: &&RunLine| run.hidden_owner.as_ref().is_none_or(|owner| caller.owns(owner));
+            runs.iter().filter(is_seen).cloned().collect()
+        };
+        Self {
+            queued_runs: seen(&self.queued_runs),
+            running_runs: seen(&self.running_runs),
+            completed_runs: seen(&self.completed_runs),
+            ..self.clone()
+        }
+    }
+
     /// Returns a copy without details of single workers, runs and messages.
     fn totals(&self) -> Self {
         Self {
@@ -187,6 +205,7 @@ impl RunLine {
             started_at: state.started_at(),
             completed_at: state.completed_at(),
             benchmarks: Some(spec.selected_benchmarks.clone().unwrap_or_else(names)),
+            hidden_owner: (!spec.labels.visibility.is_public()).then(|| spec.owner.clone()),
         }
     }
 }

@@ -9,8 +9,8 @@ use axum::extract::State;
 use bench_domain::Code;
 use bench_sandy::{HostMetric, Resources, SandboxStats, SandyError};
 use bench_web::error::ErrorBody;
-use bench_web::{ApiError, FieldReader};
-use http::{HeaderMap, Uri};
+use bench_web::{ApiError, FieldReader, Identity};
+use http::Uri;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -75,7 +75,7 @@ pub(crate) async fn get_metrics(State(api): State<Arc<Api>>, uri: Uri) -> Result
 )]
 pub(crate) async fn get_sandboxes(
     State(api): State<Arc<Api>>,
-    headers: HeaderMap,
+    identity: Identity,
     uri: Uri,
 ) -> Result<Json<Value>, ApiError> {
     let mut fields = FieldReader::from_query(&uri);
@@ -86,7 +86,7 @@ pub(crate) async fn get_sandboxes(
         fields.note("too_long", "ids", format!("Input should have at most {IDS_MAX} ids"));
     }
     fields.finish()?;
-    if !may_see_details(&api, &headers) {
+    if !may_see_details(&api, &identity) {
         return Ok(Json(Value::Array(Vec::new())));
     }
     cached_response(&api, format!("sandboxes {}", ids.join(",")), || api.ops.sandy.sandboxes(&ids)).await

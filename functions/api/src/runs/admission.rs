@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 use bench_domain::run::{ModelRef, Owner};
 use bench_domain::{BenchmarkName, Code, Secret};
 use bench_inference::{KeyCheck, ModelSource};
-use bench_runs::{Orderer, Permissions, RunError, Standing};
-use bench_state::access::{AccessEntry, AccessKind};
+use bench_runs::{Orderer, Permissions, RunError, Standing, UserStanding};
+use bench_state::access::AccessKind;
 use bench_web::attempts::caller_address;
-use bench_web::auth::{judge_key, provider_key};
-use bench_web::{ApiError, Caller};
+use bench_web::auth::{judge_key, provider_key, user_key};
+use bench_web::{ApiError, Caller, Identity};
 use http::request::Parts;
 
 use crate::Api;
@@ -24,26 +24,71 @@ const CONFIRMED_FOR: Duration = Duration::from_secs(300);
 const CONFIRMED_MAX: usize = 4_096;
 /// Maximum number of unconfirmed keys from one address per minute.
 const REFUSALS_PER_MINUTE: u32 = 10;
-/// Identifies who orders: the holder of an access token, of a key or of the admin secret, or the person at this machine.
+
+/// Identifies who orders: the holder of an access token, of a key or of the admin secret, a signed-in user, or the person at
+/// this machine.
 ///
 /// # Errors
 /// 401 for callers without any of them.
 pub(crate) async fn orderer(api: &Api, parts: &Parts) -> Result<Orderer, ApiError> {
     let headers = &parts.headers;
-    if api.config.server.local {
-        return Ok(Orderer { judge_key: judge_key(headers)?, ..Orderer::local() });
-    }
-    match api.access.caller(headers)? {
-        Caller::Admin | Caller::Local => {
-            Ok(Orderer { judge_key: judge_key(headers)?, standing: Standing::Admin, ..Orderer::local() })
-        }
+    let (judge_key, user_key) = (judge_key(headers)?, user_key(headers)?);
+    let identity = Identity::of(parts);
+    let caller = match identity.reader() {
+        user @ Caller::User { .. } => user,
+        // On this machine, the person orders, whichever key is sent.
+        _ if api.config.server.local => &Caller::Local,
+        _ => identity.caller()?,
+    };
+    let Some(standing) = standing_of_caller(api, parts, caller).await? else {
+        return Err(ApiError::new(Code::MissingCredentials, "Missing Authorization header"));
+    };
+    let orderer = Orderer { judge_key, user_key, standing, ..Orderer::local() };
+    Ok(match caller {
         Caller::Key { owner, .. } => {
-            let standing = standing_of(api, parts, &owner).await?;
-            let (api_key, judge_key) = (provider_key(headers)?, judge_key(headers)?);
-            Ok(Orderer { owner: Owner::Key(owner), api_key, judge_key, standing })
+            Orderer { owner: Owner::Key(owner.clone()), api_key: provider_key(headers)?, ..orderer }
         }
-        Caller::Anonymous => Err(ApiError::new(Code::MissingCredentials, "Missing Authorization header")),
+        Caller::User { subject, session, has_invoke_scope, .. } => {
+            let session = has_invoke_scope.then(|| session.clone());
+            Orderer { owner: Owner::User(subject.clone()), session, ..orderer }
+        }
+        Caller::Admin | Caller::Local | Caller::Anonymous => orderer,
+    })
+}
+
+/// Returns the standing of a request's caller; `None` for callers without credentials.
+///
+/// # Errors
+/// When the operator's list of callers can't be read.
+pub(crate) async fn standing_of_caller(
+    api: &Api,
+    parts: &Parts,
+    caller: &Caller,
+) -> Result<Option<Standing>, ApiError> {
+    let is_local = api.config.server.local;
+    Ok(match caller {
+        Caller::User { subject, has_invoke_scope, is_admin, .. } => Some(match is_admin {
+            true => Standing::Admin,
+            false => Standing::User(UserStanding {
+                permissions: user_permissions(api, subject).await?,
+                has_invoke_scope: *has_invoke_scope,
+                operator_pays: api.config.runs.policy.operator_pays_for_users,
+            }),
+        }),
+        _ if is_local => Some(Standing::Local),
+        Caller::Admin | Caller::Local => Some(Standing::Admin),
+        Caller::Key { owner, .. } => Some(standing_of(api, parts, owner).await?),
+        Caller::Anonymous => None,
+    })
+}
+
+/// Returns the permissions of a signed-in user: all on this machine, otherwise those that the operator gave.
+async fn user_permissions(api: &Api, subject: &str) -> Result<Permissions, ApiError> {
+    if api.config.server.local {
+        return Ok(Permissions { oracle: true, gated: true, tasks: true });
     }
+    let listed = api.state.access_of_user(subject, bench_clock::now()).await?;
+    Ok(listed.as_ref().map(Permissions::from_entry).unwrap_or_default())
 }
 
 /// Returns the access rights of a request with a bearer token. `owner` is the token's keyed hash.
@@ -51,7 +96,7 @@ pub(crate) async fn standing_of(api: &Api, parts: &Parts, owner: &str) -> Result
     if api.config.server.local {
         return Ok(Standing::Local);
     }
-    if let Some(entry) = parts.extensions.get::<AccessEntry>() {
+    if let Some(entry) = Identity::of(parts).entry() {
         return Ok(Standing::Token(Permissions::from_entry(entry)));
     }
     let listed = api.state.access(owner).await?;

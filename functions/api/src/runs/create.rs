@@ -8,11 +8,11 @@ use axum::response::{IntoResponse, Response};
 use bench_domain::Code;
 use bench_domain::run::Owner;
 use bench_runs::{CreatedRun, FoundModel, Order, OrderLookup, Orderer, TERMINAL_TASKS};
-use bench_web::ApiError;
-use bench_web::auth::{bearer_key, judge_key, provider_key};
+use bench_web::auth::{bearer_key, judge_key, provider_key, user_key};
 use bench_web::body::read_object;
 use bench_web::error::ErrorBody;
 use bench_web::views::RunView;
+use bench_web::{ApiError, Identity};
 use http::StatusCode;
 use http::request::Parts;
 use serde::Serialize;
@@ -48,6 +48,7 @@ pub(crate) struct CreatedView {
     params(
         ("Idempotency-Key" = Option<String>, Header, description = "Key of 1 to 255 visible ASCII characters. Repeating a request with the same key within a day creates no second run"),
         ("X-Judge-Authorization" = Option<String>, Header, description = "`Bearer` and the caller's own key for the judge. Without it, the judge uses the caller's key if it has the model's provider, otherwise the operator's key"),
+        ("X-User-Authorization" = Option<String>, Header, description = "`Bearer` and the caller's own key for the user model. Without it, the user model uses the others in the same way"),
     ),
     responses(
         (status = 201, body = CreatedView, description = "The queued run"),
@@ -86,6 +87,7 @@ pub(crate) async fn post_run(State(api): State<Arc<Api>>, request: Request) -> R
     params(
         ("Idempotency-Key" = Option<String>, Header, description = "Key of 1 to 255 visible ASCII characters. Repeating a request with the same key within a day creates no second run"),
         ("X-Judge-Authorization" = Option<String>, Header, description = "`Bearer` and the caller's own key for the judge. Without it, the judge uses the caller's key if it has the model's provider, otherwise the operator's key"),
+        ("X-User-Authorization" = Option<String>, Header, description = "`Bearer` and the caller's own key for the user model. Without it, the user model uses the others in the same way"),
     ),
     responses(
         (status = 201, body = CreatedView, description = "The queued run"),
@@ -118,6 +120,8 @@ pub(crate) async fn post_run_with_key(
         owner: Owner::Key(owner),
         api_key: provider_key(&parts.headers)?,
         judge_key: judge_key(&parts.headers)?,
+        user_key: user_key(&parts.headers)?,
+        session: None,
         standing,
     };
     if let Some(tasks) = tasks {
@@ -135,7 +139,7 @@ async fn order_tasks(
     orderer: Orderer,
     tasks: &OrderedTasks,
 ) -> Result<Response, ApiError> {
-    let tasks = select_tasks(api, &parts.headers, &orderer, &mut order, tasks).await?;
+    let tasks = select_tasks(api, &Identity::of(parts), &orderer, &mut order, tasks).await?;
     let found = api.orders.find_model(&order, Some(&orderer)).await.map_err(refusal)?;
     // A key that no provider gets isn't stored.
     let orderer = match found.source.is_remote() {

@@ -12,9 +12,9 @@ use bench_web::size::{CARRIED_BYTES_MAX, carried_bytes};
 use bench_web::views::{
     ItemView, RunBenchmarkView, SummaryBuilder, SummaryView, benchmark_counts, item_view,
 };
-use bench_web::{ApiError, Caller, FieldReader, Path};
+use bench_web::{ApiError, Caller, FieldReader, Identity, Path};
 use futures_util::{StreamExt, stream};
-use http::{HeaderMap, Uri};
+use http::Uri;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -96,7 +96,7 @@ pub struct ItemsPage {
 pub(crate) async fn get_details(
     State(api): State<Arc<Api>>,
     Path((run, name)): Path<(String, String)>,
-    headers: HeaderMap,
+    identity: Identity,
     uri: Uri,
 ) -> Result<Json<DetailsView>, ApiError> {
     let mut fields = FieldReader::from_query(&uri);
@@ -113,8 +113,7 @@ pub(crate) async fn get_details(
     let offset = from.and_then(Result::ok).unwrap_or(offset);
     let page = PageRange { offset, limit, texts };
     let run = run_id(&run).map_err(|_| not_found())?;
-    let caller = api.access.reader(&headers);
-    filtered_details(&api, run, &name, page, &filter, &caller).await.map(Json)
+    filtered_details(&api, run, &name, page, &filter, identity.reader()).await.map(Json)
 }
 
 fn not_found() -> ApiError {
@@ -147,7 +146,8 @@ async fn filtered_details(
     caller: &Caller,
 ) -> Result<DetailsView, ApiError> {
     let PageRange { offset, limit, texts } = page;
-    let found = api.state.run_with_benchmarks(run).await?.ok_or_else(not_found)?;
+    let found = api.state.run_with_benchmarks(run).await?.filter(|found| caller.sees_run(&found.run.spec));
+    let found = found.ok_or_else(not_found)?;
     let named = name.parse::<BenchmarkName>().ok().and_then(|name| bench_benchmarks::find_named(&name));
     let name = named.map_or(name, |benchmark| benchmark.name());
     let record = found.benchmark(name).ok_or_else(not_found)?;

@@ -28,7 +28,8 @@ const CONCURRENT_READS: usize = 16;
 /// # Errors
 /// When the run's counters can't be read.
 pub async fn run_view(api: &Api, found: &RunWithBenchmarks, viewer: &Viewer) -> Result<RunView, ApiError> {
-    let view = view_without_position(api, found).await?.with_can(viewer.can(api, found));
+    let is_mine = viewer.caller.is_own(&found.run.spec.owner);
+    let view = view_without_position(api, found).await?.with_can(viewer.can(api, found), is_mine);
     if view.status != RunStatus::Queued {
         return Ok(view);
     }

@@ -17,7 +17,7 @@ use bench_state::Event;
 use bench_web::error::ErrorBody;
 use bench_web::size::{CARRIED_BYTES_MAX, carried_text_bytes, fitting};
 use bench_web::views::EventView;
-use bench_web::{ApiError, FieldReader, Path};
+use bench_web::{ApiError, FieldReader, Identity, Path};
 use bytes::Bytes;
 use futures_util::stream;
 use http::{HeaderMap, Uri, header};
@@ -27,7 +27,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::Api;
-use crate::runs::requests::{run_id, run_not_found};
+use crate::runs::requests::{run_id, visible_run};
 use crate::runs::stream_limit::limit_duration;
 
 /// Number of events to read at once.
@@ -73,6 +73,7 @@ pub(crate) async fn get_events(
     State(api): State<Arc<Api>>,
     Path(run): Path<String>,
     deadline: Option<Extension<Deadline>>,
+    identity: Identity,
     headers: HeaderMap,
     uri: Uri,
 ) -> Result<Response, ApiError> {
@@ -87,7 +88,7 @@ pub(crate) async fn get_events(
         ["Last-Event-ID", LAST_EVENT_ID].into_iter().find_map(|name| fields.maybe_text(name, TEXT_CHARS_MAX));
     fields.finish()?;
     let run = run_id(&run)?;
-    api.state.run(run).await?.ok_or_else(run_not_found)?;
+    visible_run(&api, run, identity.reader()).await?;
     let sent = headers.get(LAST_EVENT_ID).and_then(|value| value.to_str().ok()).map(str::to_owned);
     let after = match (from.and_then(Result::ok), last.or(sent)) {
         (Some(from), _) => from,

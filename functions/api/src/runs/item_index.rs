@@ -8,7 +8,7 @@ use axum::response::{IntoResponse, Response};
 use bench_blobs::{COLUMNS, IndexOf, unpack_index_part};
 use bench_domain::{BenchmarkName, Code, RunId};
 use bench_web::error::ErrorBody;
-use bench_web::{ApiError, FieldReader, Path};
+use bench_web::{ApiError, FieldReader, Identity, Path};
 use http::{HeaderMap, Uri, header};
 use serde::Serialize;
 use serde_json::Value;
@@ -16,7 +16,7 @@ use utoipa::ToSchema;
 use utoipa::openapi::schema::{ArrayBuilder, ObjectBuilder, SchemaType, Type};
 
 use crate::Api;
-use crate::runs::requests::{run_id, run_not_found};
+use crate::runs::requests::{run_id, visible_run_with_benchmarks};
 
 const NAME_CHARS_MAX: usize = 128;
 /// Place of the extracted answer in a row.
@@ -84,6 +84,7 @@ fn rows_schema() -> ArrayBuilder {
 pub(crate) async fn get_item_index(
     State(api): State<Arc<Api>>,
     Path(run): Path<String>,
+    identity: Identity,
     headers: HeaderMap,
     uri: Uri,
 ) -> Result<Response, ApiError> {
@@ -91,7 +92,7 @@ pub(crate) async fn get_item_index(
     let mut fields = FieldReader::from_query(&uri);
     let name = fields.text("benchmark", NAME_CHARS_MAX);
     let part = fields.integer("part", 0, 0, u32::MAX.into());
-    let found = api.state.run_with_benchmarks(run).await?.ok_or_else(run_not_found)?;
+    let found = visible_run_with_benchmarks(&api, run, identity.reader()).await?;
     let named = name.parse::<BenchmarkName>().ok().and_then(|name| bench_benchmarks::find_named(&name));
     let record = found.benchmark(named.map_or(name.as_str(), |benchmark| benchmark.name()));
     let index = record.and_then(|record| record.current_index());
@@ -109,7 +110,7 @@ pub(crate) async fn get_item_index(
     let stored = stored.ok_or_else(no_index)?;
     let dataset = record.plan.as_ref().map(|plan| &plan.dataset);
     let is_private = bench_benchmarks::is_private(&record.name, dataset);
-    let hidden = is_private && !api.access.reader(&headers).owns(&found.run.spec.owner);
+    let hidden = is_private && !identity.reader().owns(&found.run.spec.owner);
     if !hidden && accepts_gzip(&headers) {
         return Ok(response(stored, true));
     }

@@ -8,8 +8,8 @@ use bench_blobs::BlobError;
 use bench_domain::{Code, EpisodeLog, RunId, SampleBody};
 use bench_state::SampleRecord;
 use bench_web::error::ErrorBody;
-use bench_web::{ApiError, FieldReader, Path};
-use http::{HeaderMap, Uri};
+use bench_web::{ApiError, FieldReader, Identity, Path};
+use http::Uri;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -92,7 +92,7 @@ pub(crate) struct ItemLogView {
 pub(crate) async fn get_item_log(
     State(api): State<Arc<Api>>,
     Path(run): Path<String>,
-    headers: HeaderMap,
+    identity: Identity,
     uri: Uri,
 ) -> Result<Json<ItemLogView>, ApiError> {
     let run = run_id(&run)?;
@@ -104,7 +104,7 @@ pub(crate) async fn get_item_log(
     // A page has room for at least one character.
     let limit = fields.integer("limit", PAGE_BYTES_DEFAULT, 4, PAGE_BYTES_MAX);
     fields.finish()?;
-    let one = query.find(&api, run, &headers).await?;
+    let one = query.find(&api, run, &identity).await?;
     one.must_exist()?;
     let attempt = u32::try_from(attempt).ok().filter(|attempt| *attempt > 0);
     let found = if one.is_hidden { None } else { stored_logs(&api, &one, attempt).await? };
@@ -158,10 +158,10 @@ pub(crate) async fn get_item_log(
 pub(crate) async fn get_artifacts(
     state: State<Arc<Api>>,
     run: Path<String>,
-    headers: HeaderMap,
+    identity: Identity,
     uri: Uri,
 ) -> Result<Json<ItemLogView>, ApiError> {
-    get_item_log(state, run, headers, uri).await
+    get_item_log(state, run, identity, uri).await
 }
 
 /// Reads the logs of an attempt at a sample, by default the one that was graded. `None` if its stored body doesn't exist or

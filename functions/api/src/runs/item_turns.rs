@@ -12,8 +12,8 @@ use bench_episodes::{AgentWork, StepRoom, Thinker, agent_work, shortened_step, t
 use bench_state::{BodyRef, SampleRecord};
 use bench_web::error::ErrorBody;
 use bench_web::size::fitting;
-use bench_web::{ApiError, FieldReader, Path};
-use http::{HeaderMap, Uri};
+use bench_web::{ApiError, FieldReader, Identity, Path};
+use http::Uri;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -104,7 +104,7 @@ impl AgentTotalsView {
 pub(crate) async fn get_item_turns(
     State(api): State<Arc<Api>>,
     Path(run): Path<String>,
-    headers: HeaderMap,
+    identity: Identity,
     uri: Uri,
 ) -> Result<Json<ItemTurnsView>, ApiError> {
     let run = run_id(&run)?;
@@ -112,7 +112,7 @@ pub(crate) async fn get_item_turns(
     let query = SampleQuery::read(&mut fields);
     let from = usize::try_from(fields.integer("from", 0, 0, u64::MAX)).unwrap_or(usize::MAX);
     fields.finish()?;
-    let one = query.find(&api, run, &headers).await?;
+    let one = query.find(&api, run, &identity).await?;
     let state = one.record.as_ref().and_then(checkpoint);
     one.must_exist()?;
     let run_state = match (one.found.run.state.status().is_open(), api.state.works_on(&one.found.run)) {

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use bench_domain::{RunId, RunStatus, Timestamp, UnusualStatus};
-use bench_state::RunWithBenchmarks;
+use bench_state::{RunRecord, RunWithBenchmarks};
 use bench_web::error::ErrorBody;
 use bench_web::views::{JudgeOrderView, JudgeView};
-use bench_web::{ApiError, Path};
+use bench_web::{ApiError, Identity, Path};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -73,15 +73,16 @@ pub struct JudgedBenchmarkView {
 /// Judging 1 is the run itself. For a run that judges answers again, these are the judgings of the run that asked the
 /// model.
 #[utoipa::path(
-    get, path = "/api/runs/{run_id}/judgings", tag = "runs",
+    get, path = "/api/runs/{run_id}/judgings", tag = "runs", security((), ("key" = []), ("admin" = [])),
     params(("run_id" = String, Path, description = "Id of the run")),
     responses((status = 200, body = JudgingsView), (status = 404, body = ErrorBody)),
 )]
 pub(crate) async fn get_judgings(
     State(api): State<Arc<Api>>,
     Path(run): Path<String>,
+    identity: Identity,
 ) -> Result<Json<JudgingsView>, ApiError> {
-    judgings(&api, run_id(&run)?).await.map(Json)
+    visible_judgings(&api, run_id(&run)?, |run| identity.reader().sees_run(&run.spec)).await.map(Json)
 }
 
 /// Lists the judgings of a run.
@@ -89,17 +90,33 @@ pub(crate) async fn get_judgings(
 /// # Errors
 /// 404 when the run doesn't exist, or when the run that asked the model was deleted, and the list with it.
 pub async fn judgings(api: &Api, run: RunId) -> Result<JudgingsView, ApiError> {
-    let asked = api.state.run(run).await?.ok_or_else(run_not_found)?;
+    visible_judgings(api, run, |_| true).await
+}
+
+/// Lists the judgings of a run whose own runs are visible.
+async fn visible_judgings(
+    api: &Api,
+    run: RunId,
+    is_visible: impl Fn(&RunRecord) -> bool,
+) -> Result<JudgingsView, ApiError> {
+    let is_visible = &is_visible;
+    let asked = api.state.run(run).await?.filter(is_visible).ok_or_else(run_not_found)?;
     let first = asked.spec.rejudges.map_or(run, |rejudges| rejudges.run);
     let found = api.state.run_with_benchmarks(first).await?;
     let Some(found) = found else {
         let detail = "the run whose answers were judged again was deleted";
         return Err(ApiError::unusual(UnusualStatus::JudgingsOfDeletedRun, detail));
     };
+    if !is_visible(&found.run) {
+        return Err(run_not_found());
+    }
     let records = api.state.judgings(first).await?;
     let read = |record: bench_state::JudgingRecord| async move {
         let found = api.state.run_with_benchmarks(record.run).await?;
-        Ok::<_, ApiError>(JudgingView {
+        if found.as_ref().is_some_and(|found| !is_visible(&found.run)) {
+            return Ok(None);
+        }
+        let view = JudgingView {
             version: record.version,
             run_id: record.run,
             judge: Some(JudgeOrderView::from(&record.judge)),
@@ -107,9 +124,10 @@ pub async fn judgings(api: &Api, run: RunId) -> Result<JudgingsView, ApiError> {
             status: found.as_ref().map(|found| found.run.state.status()),
             deleted: found.is_none(),
             benchmarks: found.as_ref().map(benchmarks).unwrap_or_default(),
-        })
+        };
+        Ok::<_, ApiError>(Some(view))
     };
-    let again: Vec<JudgingView> =
+    let again: Vec<Option<JudgingView>> =
         stream::iter(records.into_iter().map(read)).buffered(CONCURRENT_READS).try_collect().await?;
     let spec = &found.run.spec;
     let itself = JudgingView {
@@ -122,7 +140,11 @@ pub async fn judgings(api: &Api, run: RunId) -> Result<JudgingsView, ApiError> {
         benchmarks: benchmarks(&found),
     };
     let model = spec.model.qualified();
-    Ok(JudgingsView { run_id: first, model, judgings: std::iter::once(itself).chain(again).collect() })
+    Ok(JudgingsView {
+        run_id: first,
+        model,
+        judgings: std::iter::once(itself).chain(again.into_iter().flatten()).collect(),
+    })
 }
 
 /// Returns the judged benchmarks of a run.

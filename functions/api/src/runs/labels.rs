@@ -1,23 +1,23 @@
-//! Labels of runs (name, tags and notes): read from orders, and changed later.
+//! Labels of runs (name, tags, notes and visibility): read from orders, and changed later.
 
 use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Request, State};
 use bench_domain::labels::{InvalidLabel, RunLabels, parse_name, parse_notes, parse_tags};
-use bench_domain::{Code, RunId};
+use bench_domain::{Code, RunId, Visibility};
 use bench_state::Transition;
 use bench_web::body::read_object;
 use bench_web::error::ErrorBody;
 use bench_web::views::RunView;
-use bench_web::{ApiError, FieldError, FieldReader, Path};
+use bench_web::{ApiError, FieldError, FieldReader, Identity, Path};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
 use crate::Api;
 use crate::runs::estimate::run_view;
-use crate::runs::requests::{run_id, run_not_found};
+use crate::runs::requests::{run_id, run_not_found, visible_run};
 use crate::runs::viewer::Viewer;
 
 /// Maximum number of tags in a request, including repeated ones.
@@ -30,6 +30,7 @@ const TAGS: &str = "tags";
 const ADD_TAGS: &str = "add_tags";
 const REMOVE_TAGS: &str = "remove_tags";
 const NOTES: &str = "notes";
+const VISIBILITY: &str = "visibility";
 
 /// Reads the name of a run.
 pub(crate) fn read_name(fields: &mut FieldReader) -> Option<String> {
@@ -38,9 +39,19 @@ pub(crate) fn read_name(fields: &mut FieldReader) -> Option<String> {
     fields.checked(NAME, parse_name(&name)).flatten()
 }
 
-/// Reads tags and notes of a run.
-pub(crate) fn read_tags_and_notes(fields: &mut FieldReader) -> RunLabels {
-    RunLabels { name: None, tags: read_tags(fields, TAGS).unwrap_or_default(), notes: read_notes(fields) }
+/// Reads tags, notes and visibility of a run.
+pub(crate) fn read_labels_without_name(fields: &mut FieldReader) -> RunLabels {
+    RunLabels {
+        name: None,
+        tags: read_tags(fields, TAGS).unwrap_or_default(),
+        notes: read_notes(fields),
+        visibility: read_visibility(fields).unwrap_or_default(),
+    }
+}
+
+/// Reads the visibility of a run or schedule; `None` if it is left out or null.
+fn read_visibility(fields: &mut FieldReader) -> Option<Visibility> {
+    fields.maybe_choice(VISIBILITY, "`public`, `unlisted` or `private`", |text| text.parse().ok())
 }
 
 fn read_tags(fields: &mut FieldReader, name: &str) -> Option<Vec<String>> {
@@ -73,6 +84,9 @@ pub(crate) struct RunChangeBody {
     /// New notes: one or more lines.
     #[schema(max_length = 4000)]
     notes: Option<String>,
+    /// Visibility to other callers: `public`, `unlisted` (in no list, readable by its id) or `private` (doesn't exist for
+    /// them). Null stands for `public`.
+    visibility: Option<String>,
 }
 
 /// Change of a run's labels. `None` leaves a label as it is.
@@ -83,6 +97,7 @@ struct Change {
     added: Vec<String>,
     removed: Vec<String>,
     notes: Option<Option<String>>,
+    visibility: Option<Visibility>,
 }
 
 impl Change {
@@ -92,10 +107,11 @@ impl Change {
     /// 422 with every problem.
     fn read(sent: Map<String, Value>) -> Result<Self, ApiError> {
         let is_sent = |name: &str| sent.contains_key(name);
-        let [changes_name, changes_tags, changes_notes] = [NAME, TAGS, NOTES].map(is_sent);
+        let [changes_name, changes_tags, changes_notes, changes_visibility] =
+            [NAME, TAGS, NOTES, VISIBILITY].map(is_sent);
         let mut fields = FieldReader::from_body(sent);
         // Everything else of a run is fixed when it is ordered.
-        fields.refuse_unknown(&[NAME, TAGS, ADD_TAGS, REMOVE_TAGS, NOTES]);
+        fields.refuse_unknown(&[NAME, TAGS, ADD_TAGS, REMOVE_TAGS, NOTES, VISIBILITY]);
         if changes_tags && [ADD_TAGS, REMOVE_TAGS].into_iter().any(|name| fields.has(name)) {
             fields.note_invalid(TAGS, "send either `tags`, or `add_tags` and `remove_tags`");
         }
@@ -107,6 +123,7 @@ impl Change {
             added: read_tags(&mut fields, ADD_TAGS).unwrap_or_default(),
             removed: read_tags(&mut fields, REMOVE_TAGS).unwrap_or_default(),
             notes: changes_notes.then(|| read_notes(&mut fields)),
+            visibility: changes_visibility.then(|| read_visibility(&mut fields).unwrap_or_default()),
         };
         fields.finish()?;
         Ok(change)
@@ -126,6 +143,7 @@ impl Change {
             name: self.name.clone().unwrap_or_else(|| old.name.clone()),
             tags,
             notes: self.notes.clone().unwrap_or_else(|| old.notes.clone()),
+            visibility: self.visibility.unwrap_or(old.visibility),
         })
     }
 }
@@ -154,8 +172,9 @@ pub(crate) async fn patch_run(
 ) -> Result<Json<RunView>, ApiError> {
     let (parts, body) = request.into_parts();
     let run = run_id(&run)?;
-    let record = api.state.run(run).await?.ok_or_else(run_not_found)?;
-    api.access.caller(&parts.headers)?.must_own(&record.spec.owner)?;
+    let identity = Identity::of(&parts);
+    let record = visible_run(&api, run, identity.reader()).await?;
+    identity.caller()?.must_own(&record.spec.owner)?;
     let viewer = Viewer::of(&api, &parts).await?;
     let change = Change::read(read_object(&parts.headers, body).await?.into_fields())?;
     change_labels(&api, run, &change).await?;
@@ -189,7 +208,7 @@ mod tests {
 
     fn old() -> RunLabels {
         let tags = vec!["a".to_owned(), "b".to_owned()];
-        RunLabels { name: Some("old".into()), tags, notes: Some("old notes".into()) }
+        RunLabels { name: Some("old".into()), tags, notes: Some("old notes".into()), ..RunLabels::default() }
     }
 
     fn changed(body: Value) -> Value {
@@ -207,6 +226,12 @@ mod tests {
             changed(json!({ "name": " new ", "tags": ["c", "c"], "notes": "1\r\n2" })),
             json!({ "name": "new", "tags": ["c"], "notes": "1\n2" })
         );
+        assert_eq!(changed(json!({ "visibility": "private" }))["visibility"], "private");
+        assert_eq!(changed(json!({ "visibility": null })), all);
+        let hidden = RunLabels { visibility: Visibility::Unlisted, ..old() };
+        let kept = |body: Value| read(body).unwrap().apply(&hidden).unwrap().visibility;
+        assert_eq!(kept(json!({ "notes": "x" })), Visibility::Unlisted);
+        assert_eq!(kept(json!({ "visibility": null })), Visibility::Public);
         assert_eq!(
             changed(json!({ "add_tags": ["c"], "remove_tags": ["a", "x"] }))["tags"],
             json!(["b", "c"])
@@ -226,6 +251,7 @@ mod tests {
             (json!({ "tags": ["a"], "add_tags": ["b"] }), "either `tags`"),
             (json!({ "notes": "\u{1b}[2J" }), "notes: "),
             (json!({ "notes": "x".repeat(4_001) }), "notes: "),
+            (json!({ "visibility": "secret" }), "visibility: "),
             (json!({ "budget_usd": 1 }), "known fields are name, tags, add_tags"),
         ] {
             let error = read(body.clone()).unwrap_err();

@@ -240,7 +240,8 @@ pub async fn requeue_run_with(
     key: Option<Secret>,
     what: impl Into<Requeue>,
 ) -> Result<(), ApiError> {
-    requeue_run_keyed(api, run, CallerKeys { own: key, ..CallerKeys::default() }, None, what.into(), None).await
+    requeue_run_keyed(api, run, CallerKeys { own: key, ..CallerKeys::default() }, None, what.into(), None)
+        .await
 }
 
 /// Returns the keys that a run needs again to be requeued.
@@ -385,7 +386,8 @@ async fn requeue_run_keyed(
         let generation = record.generation.saturating_add(1);
         let sealed = keys_for_requeue(&record.spec, &given)?.seal(&api.credentials, run, generation).await?;
         let spent = total_spending(api, &found).await?;
-        let spec = with_session(spec_with_budget(&found, what.budget, spent)?, &record.spec, session.as_ref());
+        let spec =
+            with_session(spec_with_budget(&found, what.budget, spent)?, &record.spec, session.as_ref());
         if let Some(orderer) = counted.take() {
             api.orders.runs.count_order(orderer).await.map_err(refusal)?;
         }

@@ -5,20 +5,20 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::{Request, State};
+use bench_domain::run::Owner;
 use bench_domain::{BenchmarkName, ModelId, RunId, RunStatus};
 use bench_state::RunFilter;
 use bench_web::error::ErrorBody;
 use bench_web::size::fitting;
 use bench_web::views::RunView;
-use bench_web::{ApiError, FieldReader, Path};
+use bench_web::{ApiError, Caller, FieldReader, Identity, Path};
 use futures_util::{StreamExt, TryStreamExt, stream};
-use http::HeaderMap;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::Api;
 use crate::runs::estimate::run_view;
-use crate::runs::requests::{run_id, run_not_found};
+use crate::runs::requests::{run_id, visible_run_with_benchmarks};
 use crate::runs::search::RunSearch;
 use crate::runs::tasks::visible_task;
 use crate::runs::viewer::Viewer;
@@ -78,13 +78,15 @@ struct Selection {
     id_prefix: Option<String>,
     /// Only these runs; `None` for all.
     among: Option<Vec<RunId>>,
+    /// Only these runs of the caller, newest first; `None` for those of all callers.
+    mine: Option<Vec<RunId>>,
     search: RunSearch,
 }
 
 impl Selection {
-    /// Returns true if each of the runs in `among` matches.
-    fn is_of_task_alone(&self) -> bool {
-        let RunFilter { status, model_id, model_slug, tags, name } = &self.filter;
+    /// Returns true if each of the runs in `among` and `mine` matches.
+    fn has_no_other_filter(&self) -> bool {
+        let RunFilter { status, model_id, model_slug, tags, name, viewer: _ } = &self.filter;
         self.statuses.is_none()
             && status.is_none()
             && model_id.is_none()
@@ -107,6 +109,7 @@ impl Selection {
         ("model" = Option<String>, Query, description = "Part of the model's name with its provider, case-insensitive, such as `openrouter/vendor`"),
         ("benchmark" = Option<String>, Query, description = "Only runs of this benchmark"),
         ("owner" = Option<String>, Query, description = "`me` for only the caller's own runs"),
+        ("mine" = Option<bool>, Query, description = "True for only the caller's own runs, all of which are looked at; runs of versions without this filter are missing"),
         ("search" = Option<String>, Query, description = "Text in the model's name with its provider, in the run's name or in a tag, case-insensitive; or the first digits of the run's id, 4 or more"),
         ("model_id" = Option<String>, Query, description = "Only runs of the model with this id"),
         ("model_slug" = Option<String>, Query, description = "Part of the model's name at its provider, case-insensitive"),
@@ -140,16 +143,21 @@ pub(crate) async fn get_runs(
     let model = lower(fields.maybe_text("model", TEXT_CHARS_MAX));
     let benchmark = given(fields.maybe_text("benchmark", TEXT_CHARS_MAX));
     let is_own = fields.maybe_choice("owner", "`me`", |text| (text.trim() == ME).then_some(())).is_some();
+    let is_mine = fields.flag("mine");
     let text = lower(fields.maybe_text("search", TEXT_CHARS_MAX));
     let task = fields.maybe_choice("task", "the id of a task", |text| text.trim().parse::<u64>().ok());
     let limit = fields.integer("limit", 50, 0, 200);
     let offset = fields.integer("offset", 0, 0, u64::MAX);
     fields.finish()?;
     let among = match task {
-        Some(task) => Some(runs_with_task(&api, &parts.headers, task).await?),
+        Some(task) => Some(runs_with_task(&api, &Identity::of(&parts), task).await?),
         None => None,
     };
     let viewer = Viewer::of(&api, &parts).await?;
+    let mine = match is_mine {
+        true => Some(api.state.runs_of(&viewer.caller.own()).await?),
+        false => None,
+    };
     let selection = Selection {
         statuses: status.as_deref().map(Statuses::parse),
         filter: RunFilter {
@@ -158,9 +166,11 @@ pub(crate) async fn get_runs(
             model_slug,
             tags,
             name,
+            viewer: listed_owners(&viewer.caller),
         },
         id_prefix,
         among,
+        mine,
         search: RunSearch {
             model,
             benchmark: benchmark.map(|name| named_benchmark(&name)),
@@ -183,9 +193,14 @@ pub(crate) async fn get_runs(
 }
 
 /// Returns the runs with episodes of a task that the caller may see.
-async fn runs_with_task(api: &Api, headers: &HeaderMap, task: u64) -> Result<Vec<RunId>, ApiError> {
-    let task = visible_task(api, headers, task).await?;
+async fn runs_with_task(api: &Api, identity: &Identity, task: u64) -> Result<Vec<RunId>, ApiError> {
+    let task = visible_task(api, identity, task).await?;
     Ok(api.state.runs_with_task(task.id).await?.into_iter().map(|order| order.run).collect())
+}
+
+/// Returns the owners whose hidden runs lists show to a caller; `None` for those of all owners.
+pub(crate) fn listed_owners(caller: &Caller) -> Option<Vec<Owner>> {
+    (!caller.is_admin()).then(|| caller.own())
 }
 
 /// Page of the runs that match.
@@ -197,13 +212,26 @@ struct Found {
 
 /// Returns a page of the runs that match, newest first.
 async fn select(api: &Api, selection: Selection, offset: u64, limit: u64) -> Result<Found, ApiError> {
-    if selection.is_of_task_alone()
-        && let Some(among) = &selection.among
-    {
-        let all: Vec<RunId> = api.state.runs(among).await?.into_iter().map(|run| run.spec.id).collect();
-        return Ok(Found { total: all.len() as u64, runs: page(all, offset, limit), unsearched: 0 });
+    if selection.has_no_other_filter() {
+        let all = match (&selection.among, &selection.mine) {
+            // The caller owns the task, and with it its runs.
+            (Some(among), None) => {
+                Some(api.state.runs(among).await?.into_iter().map(|run| run.spec.id).collect::<Vec<_>>())
+            }
+            (None, Some(mine)) => Some(mine.clone()),
+            _ => None,
+        };
+        if let Some(all) = all {
+            return Ok(Found { total: all.len() as u64, runs: page(all, offset, limit), unsearched: 0 });
+        }
     }
-    let Selection { statuses, filter, id_prefix, among, search } = selection;
+    let Selection { statuses, filter, id_prefix, mut among, mine, search } = selection;
+    if let Some(mine) = mine {
+        among = Some(match among {
+            Some(among) => mine.into_iter().filter(|run| among.contains(run)).collect(),
+            None => mine,
+        });
+    }
     let one_status = match &statuses {
         None => Some(None),
         Some(Statuses { known, is_interrupted: false }) if known.len() == 1 => Some(known.first().copied()),
@@ -334,6 +362,6 @@ pub(crate) async fn get_run(
     request: Request,
 ) -> Result<Json<RunView>, ApiError> {
     let (parts, _) = request.into_parts();
-    let found = api.state.run_with_benchmarks(run_id(&run)?).await?.ok_or_else(run_not_found)?;
+    let found = visible_run_with_benchmarks(&api, run_id(&run)?, Identity::of(&parts).reader()).await?;
     run_view(&api, &found, &Viewer::of(&api, &parts).await?).await.map(Json)
 }

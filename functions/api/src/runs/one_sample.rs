@@ -2,12 +2,11 @@
 
 use bench_domain::{BenchmarkName, Code, RunId, SampleRef};
 use bench_state::{BenchmarkRecord, RunWithBenchmarks, SampleRecord};
-use bench_web::{ApiError, FieldReader};
-use http::HeaderMap;
+use bench_web::{ApiError, FieldReader, Identity};
 
 use crate::Api;
 use crate::runs::details;
-use crate::runs::requests::run_not_found;
+use crate::runs::requests::visible_run_with_benchmarks;
 
 const BENCHMARK_CHARS_MAX: usize = 128;
 
@@ -68,9 +67,9 @@ impl SampleQuery {
         &self,
         api: &Api,
         run: RunId,
-        headers: &HeaderMap,
+        identity: &Identity,
     ) -> Result<OneSample, ApiError> {
-        let found = api.state.run_with_benchmarks(run).await?.ok_or_else(run_not_found)?;
+        let found = visible_run_with_benchmarks(api, run, identity.reader()).await?;
         let named = self.benchmark.parse::<BenchmarkName>().ok();
         let named = named.and_then(|name| bench_benchmarks::find_named(&name));
         let benchmark = found.benchmark(named.map_or(self.benchmark.as_str(), |benchmark| benchmark.name()));
@@ -78,7 +77,7 @@ impl SampleQuery {
             benchmark.ok_or_else(|| ApiError::new(Code::BenchmarkNotInRun, "Benchmark not found in run"))?;
         let dataset = benchmark.plan.as_ref().map(|plan| &plan.dataset);
         let is_private = bench_benchmarks::is_private(&benchmark.name, dataset);
-        let is_hidden = is_private && !api.access.reader(headers).owns(&found.run.spec.owner);
+        let is_hidden = is_private && !identity.reader().owns(&found.run.spec.owner);
         let record = self.record(api, run, benchmark).await?;
         let address = record.as_ref().and_then(|record| details::address(&found.run, benchmark, record));
         let is_planned = benchmark.plan.is_some();

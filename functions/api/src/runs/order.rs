@@ -19,7 +19,7 @@ use crate::runs::budget::read_budget;
 use crate::runs::choices::{OPTIONS_FIELD, read_options, read_protocols};
 use crate::runs::generation::{read_generation, read_limits, setting_fields};
 use crate::runs::judge::{JudgeBody, UserModelBody, read_judge, read_user_model};
-use crate::runs::labels::{read_name, read_tags_and_notes};
+use crate::runs::labels::{read_labels_without_name, read_name};
 use crate::runs::tasks::{OrderedTasks, take_task_fields};
 
 /// Maximum number of benchmarks in a request, known or not.
@@ -160,6 +160,9 @@ pub(crate) struct OrderBody {
     /// Notes about the run, one or more lines.
     #[schema(max_length = 4000)]
     notes: Option<String>,
+    /// Visibility of the run to other callers: `public` (default), `unlisted` (in no list, readable by its id) or `private`
+    /// (doesn't exist for them). `PATCH /api/runs/{run_id}` changes it.
+    visibility: Option<String>,
 }
 
 /// Reads the body of a request for a run, with the terminal tasks in it.
@@ -218,7 +221,7 @@ pub(crate) fn read_unnamed_order(mut fields: FieldReader) -> Result<Order, ApiEr
     let options = read_options(&mut fields, &protocols);
     let judge = read_judge(&mut fields);
     let user = read_user_model(&mut fields);
-    let labels = read_tags_and_notes(&mut fields);
+    let labels = read_labels_without_name(&mut fields);
     let mut warnings = unknown_fields(&fields);
     let chooses_part =
         ["subset_pct", "subset_count", "subset_seed"].into_iter().filter(|name| fields.has(name));
@@ -281,7 +284,7 @@ pub(crate) fn order_fields(run: &RunTemplate) -> Map<String, Value> {
         coverage_min: _,
         price: _,
         budget: Budget { usd, tokens },
-        labels: RunLabels { name, tags, notes },
+        labels: RunLabels { name, tags, notes, visibility },
         limits,
     } = run;
     let config: Option<Value> = config.as_deref().and_then(|text| serde_json::from_str(text).ok());
@@ -301,6 +304,7 @@ pub(crate) fn order_fields(run: &RunTemplate) -> Map<String, Value> {
         "name": name,
         "tags": tags,
         "notes": notes,
+        "visibility": visibility,
         "budget_usd": usd,
         "budget_tokens": tokens,
         "protocols": protocols,
@@ -530,8 +534,12 @@ mod tests {
         assert_eq!(read(none).unwrap(), plain);
         let body = json!({ "model_id": "a/b", "name": " n ", "tags": ["t", "t"], "notes": "1\n2\n" });
         let labeled = read(body).unwrap();
-        let expected =
-            RunLabels { name: Some("n".into()), tags: vec!["t".into()], notes: Some("1\n2".into()) };
+        let expected = RunLabels {
+            name: Some("n".into()),
+            tags: vec!["t".into()],
+            notes: Some("1\n2".into()),
+            ..RunLabels::default()
+        };
         assert_eq!(labeled.labels, expected);
         assert_ne!(labeled.digest(), plain.digest());
     }

@@ -14,9 +14,9 @@ use bench_estimate::{
 use bench_inference::ModelSource;
 use bench_runs::{FoundModel, OrderOutline, Orderer, OutlinedBenchmark, Standing};
 use bench_state::{RunFilter, RunWithBenchmarks};
-use bench_web::ApiError;
 use bench_web::body::read_object;
 use bench_web::error::ErrorBody;
+use bench_web::{ApiError, Identity};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -149,13 +149,15 @@ pub(crate) async fn post_estimate(
     let (parts, body) = request.into_parts();
     let (mut order, tasks) = read_task_order(read_object(&parts.headers, body).await?)?;
     if let Some(tasks) = tasks {
-        outline_tasks(&api, &parts.headers, &mut order, &tasks).await?;
+        outline_tasks(&api, &Identity::of(&parts), &mut order, &tasks).await?;
     }
     // Any caller may ask; the standing only decides which benchmarks an order without names would have.
     let orderer = admission::orderer(&api, &parts).await.unwrap_or_else(|_| Orderer {
         owner: Owner::Local,
         api_key: None,
         judge_key: None,
+        user_key: None,
+        session: None,
         standing: Standing::Key,
     });
     let outline = api.orders.outline(order, &orderer).await.map_err(refusal)?;

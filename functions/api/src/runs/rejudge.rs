@@ -8,7 +8,7 @@ use bench_runs::RejudgeOrder;
 use bench_web::auth::{judge_key, provider_key};
 use bench_web::body::read_object_or_nothing;
 use bench_web::error::ErrorBody;
-use bench_web::{ApiError, FieldReader, Path};
+use bench_web::{ApiError, FieldReader, Identity, Path};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -19,7 +19,7 @@ use crate::runs::budget::read_budget;
 use crate::runs::create::{CreatedView, answer, refuse_in_maintenance};
 use crate::runs::judge::{JudgeBody, read_judge};
 use crate::runs::order::{idempotency_key, unknown_fields};
-use crate::runs::requests::{run_id, run_not_found};
+use crate::runs::requests::{run_id, visible_run};
 
 /// Order to judge a run's answers again.
 #[derive(Debug, Serialize, ToSchema)]
@@ -83,10 +83,12 @@ pub(crate) async fn post_rejudge(
     order.api_key = provider_key(headers)?;
     refuse_in_maintenance(&api)?;
     let run = run_id(&run)?;
-    let record = api.state.run(run).await?.ok_or_else(run_not_found)?;
-    api.access.caller(headers)?.must_own(&record.spec.owner)?;
+    let identity = Identity::of(&parts);
+    let record = visible_run(&api, run, identity.reader()).await?;
+    identity.caller()?.must_own(&record.spec.owner)?;
     let (model, benchmarks) = (&record.spec.model, &record.spec.benchmarks);
     let orderer = admission::admit_stored_run(&api, &parts, model, benchmarks).await?;
+    order.session.clone_from(&orderer.session);
     let made = api.orders.rejudge(run, order, orderer.standing, Some(&orderer.owner)).await;
     answer(&api, &parts, made.map_err(refusal)?).await
 }

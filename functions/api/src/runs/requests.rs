@@ -1,7 +1,10 @@
 //! Parts of requests that several handlers read.
 
 use bench_domain::{Code, RunId};
-use bench_web::ApiError;
+use bench_state::{RunRecord, RunWithBenchmarks};
+use bench_web::{ApiError, Caller};
+
+use crate::Api;
 
 /// Parses the run id in a path.
 ///
@@ -17,4 +20,26 @@ pub(crate) fn run_id(text: &str) -> Result<RunId, ApiError> {
 
 pub(crate) fn run_not_found() -> ApiError {
     ApiError::new(Code::RunNotFound, "Run not found")
+}
+
+/// Returns a run that the caller may read. To all others, a private run doesn't exist.
+///
+/// # Errors
+/// 404 for a run that the caller may not read, or that doesn't exist.
+pub(crate) async fn visible_run(api: &Api, run: RunId, caller: &Caller) -> Result<RunRecord, ApiError> {
+    let found = api.state.run(run).await?.filter(|record| caller.sees_run(&record.spec));
+    found.ok_or_else(run_not_found)
+}
+
+/// Returns a run with its benchmarks, like [`visible_run`].
+///
+/// # Errors
+/// 404 for a run that the caller may not read, or that doesn't exist.
+pub(crate) async fn visible_run_with_benchmarks(
+    api: &Api,
+    run: RunId,
+    caller: &Caller,
+) -> Result<RunWithBenchmarks, ApiError> {
+    let found = api.state.run_with_benchmarks(run).await?.filter(|found| caller.sees_run(&found.run.spec));
+    found.ok_or_else(run_not_found)
 }

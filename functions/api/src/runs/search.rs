@@ -51,17 +51,8 @@ impl RunSearch {
                 .benchmark
                 .as_ref()
                 .is_none_or(|name| name.as_ref().is_some_and(|name| facts.benchmarks.contains(name)))
-            && self.owner.as_ref().is_none_or(|caller| is_own(caller, facts))
+            && self.owner.as_ref().is_none_or(|caller| caller.is_own(&facts.owner))
             && self.text.as_ref().is_none_or(is_text)
-    }
-}
-
-/// Returns true if a run is the caller's. The operator's secret gives rights to all runs, but owns those that were ordered
-/// with it or on this machine.
-fn is_own(caller: &Caller, facts: &RunFacts) -> bool {
-    match caller {
-        Caller::Admin => Caller::Local.owns(&facts.owner),
-        caller => caller.owns(&facts.owner),
     }
 }
 

@@ -1,15 +1,16 @@
 //! Caller that reads runs, and what it may do with them.
 
+use bench_domain::ModelRole;
 use bench_domain::run::AuthMode;
 use bench_inference::ModelSource;
 use bench_runs::{Standing, has_judged_answers};
 use bench_state::{Results, RunWithBenchmarks};
 use bench_web::views::CanView;
-use bench_web::{ApiError, Caller};
+use bench_web::{ApiError, Caller, Identity};
 use http::request::Parts;
 
 use crate::Api;
-use crate::runs::admission::standing_of;
+use crate::runs::admission::standing_of_caller;
 use crate::runs::lifecycle::has_errors;
 
 /// Caller that reads runs.
@@ -31,13 +32,8 @@ impl Viewer {
     /// # Errors
     /// When the operator's list of callers can't be read.
     pub(crate) async fn of(api: &Api, parts: &Parts) -> Result<Self, ApiError> {
-        let caller = api.access.reader(&parts.headers);
-        let standing = match &caller {
-            _ if api.config.server.local => Some(Standing::Local),
-            Caller::Admin | Caller::Local => Some(Standing::Admin),
-            Caller::Key { owner, .. } => Some(standing_of(api, parts, owner).await?),
-            Caller::Anonymous => None,
-        };
+        let caller = Identity::of(parts).reader().clone();
+        let standing = standing_of_caller(api, parts, &caller).await?;
         Ok(Self { caller, standing })
     }
 
@@ -57,11 +53,8 @@ impl Viewer {
         let requeue = repeats && record.state.requeue().is_ok();
         let requeue_errors = repeats && record.state.requeue_errors().is_ok() && has_errors(found);
         let needs_key = spec.auth == AuthMode::ApiKey;
-        let needs_judge_key = spec.judge.as_ref().is_some_and(|judge| {
-            let same =
-                judge.model.provider == spec.model.provider && judge.model.base_url == spec.model.base_url;
-            judge.auth == AuthMode::ApiKey && !(needs_key && same)
-        });
+        // Without a key of its own, a judge or user model of the same provider uses the model's.
+        let needs_key_of = |role| spec.uses_callers_key(role) && !(needs_key && spec.shares_provider(role));
         let is_gated = found.benchmarks.iter().any(|benchmark| {
             let dataset = benchmark.plan.as_ref().map(|plan| &plan.dataset);
             bench_benchmarks::is_private(&benchmark.name, dataset)
@@ -80,7 +73,8 @@ impl Viewer {
             edit: owns,
             export: matches!(found.results(), Results::Final(_)) && (owns || !is_gated),
             needs_key: needs_key && (requeue || requeue_errors),
-            needs_judge_key: needs_judge_key && (requeue || requeue_errors),
+            needs_judge_key: needs_key_of(ModelRole::Judge) && (requeue || requeue_errors),
+            needs_user_key: needs_key_of(ModelRole::UserModel) && (requeue || requeue_errors),
         }
     }
 }

@@ -9,7 +9,7 @@ use bench_domain::schedule::{
 use bench_domain::statistics::Interval;
 use bench_domain::{
     Code, MaxTokensField, ModelId, OmittedSetting, ReasoningEffort, RunId, RunLabels, RunLimits, RunStatus,
-    RunTemplate, ScheduleId, Subset, Timestamp,
+    RunTemplate, ScheduleId, Subset, Timestamp, Visibility,
 };
 use bench_web::error::CodeSchema;
 use bench_web::views::{GenerationView, JudgeOrderView, by_benchmark_name};
@@ -113,6 +113,11 @@ pub struct ScheduleView {
     pub tags: Vec<String>,
     /// Notes of its runs; null for none.
     pub notes: Option<String>,
+    /// Visibility of the schedule and its runs to other callers: `public`, `unlisted` or `private`.
+    #[schema(value_type = String)]
+    pub visibility: Visibility,
+    /// True if the schedule belongs to the caller.
+    pub is_mine: bool,
     /// Budget of each run in US dollars; null for none.
     pub budget_usd: Option<f64>,
     /// Budget of each run in tokens; null for none.
@@ -248,7 +253,7 @@ impl ScheduleView {
             price: _,
             budget,
             // The runs have the schedule's name.
-            labels: RunLabels { name: _, tags, notes },
+            labels: RunLabels { name: _, tags, notes, visibility },
             limits: RunLimits { requests_per_minute, timeout_seconds, max_failures },
         } = &schedule.run;
         let settings = GenerationView::from(generation);
@@ -295,6 +300,8 @@ impl ScheduleView {
             user_model: user.as_ref().map(JudgeOrderView::from),
             tags: tags.clone(),
             notes: notes.clone(),
+            visibility: *visibility,
+            is_mine: is_owner,
             budget_usd: budget.usd,
             budget_tokens: budget.tokens,
             own_key: schedule.auth == AuthMode::ApiKey,

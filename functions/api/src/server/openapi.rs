@@ -33,13 +33,7 @@ struct Head;
 
 /// OpenAPI description of the routes of the server itself.
 #[derive(OpenApi)]
-#[openapi(paths(
-    root::root,
-    health::health,
-    health::status,
-    json,
-    docs
-))]
+#[openapi(paths(root::root, health::health, health::status, json, docs))]
 struct Document;
 
 struct Schemes;

@@ -11,8 +11,8 @@ use bench_domain::{Agent, BenchmarkName, Code, RunStatus};
 use bench_state::{AgentRecord, RunFilter, RunRecord, ScheduleRecord};
 use bench_tasks::TaskError;
 use bench_web::error::ErrorBody;
-use bench_web::{ApiError, Caller, Path};
-use http::{HeaderMap, Uri};
+use bench_web::{ApiError, Caller, Identity, Path};
+use http::Uri;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -137,9 +137,9 @@ pub(crate) async fn post_agent(
 )]
 pub(crate) async fn get_custom_agents(
     State(api): State<Arc<Api>>,
-    headers: HeaderMap,
+    identity: Identity,
 ) -> Result<Json<Vec<CustomAgentView>>, ApiError> {
-    let caller = api.access.reader(&headers);
+    let caller = identity.reader();
     let mut agents = api.agents.list().await.map_err(agent_error)?;
     agents.retain(|agent| caller.owns(&agent.owner));
     Ok(Json(agents.into_iter().map(CustomAgentView::new).collect()))
@@ -157,9 +157,9 @@ pub(crate) async fn get_custom_agents(
 pub(crate) async fn get_custom_agent(
     State(api): State<Arc<Api>>,
     Path(agent): Path<String>,
-    headers: HeaderMap,
+    identity: Identity,
 ) -> Result<Json<CustomAgentView>, ApiError> {
-    let (mut own, _) = agents_of(&api, &api.access.reader(&headers), &agent).await?;
+    let (mut own, _) = agents_of(&api, identity.reader(), &agent).await?;
     Ok(Json(CustomAgentView::new(own.swap_remove(0))))
 }
 
@@ -181,14 +181,14 @@ pub(crate) async fn delete_custom_agent(
     State(api): State<Arc<Api>>,
     Path(agent): Path<String>,
     uri: Uri,
-    headers: HeaderMap,
+    identity: Identity,
 ) -> Result<Json<MessageView>, ApiError> {
     Params::new(&[], &uri).finish()?;
-    let caller = api.access.caller(&headers)?;
-    let (own, others) = agents_of(&api, &caller, &agent).await?;
+    let caller = identity.caller()?;
+    let (own, others) = agents_of(&api, caller, &agent).await?;
     // Other callers' runs and schedules need the agent only if they have its files from this caller.
     let needs = |owner: &Owner| others.is_empty() || own.iter().any(|record| record.owner == *owner);
-    refuse_in_use(&api, &caller, &agent, needs).await?;
+    refuse_in_use(&api, caller, &agent, needs).await?;
     for agent in &own {
         api.agents.remove(agent).await.map_err(agent_error)?;
     }

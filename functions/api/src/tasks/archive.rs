@@ -8,8 +8,8 @@ use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use bench_blobs::{agent_key, task_key};
 use bench_web::error::ErrorBody;
-use bench_web::{ApiError, Path};
-use http::{HeaderMap, StatusCode, Uri, header};
+use bench_web::{ApiError, Identity, Path};
+use http::{StatusCode, Uri, header};
 
 use super::agents::{agent_not_found, agents_of};
 use super::params::Params;
@@ -34,12 +34,12 @@ pub(crate) async fn get_archive(
     State(api): State<Arc<Api>>,
     Path(task): Path<String>,
     uri: Uri,
-    headers: HeaderMap,
+    identity: Identity,
 ) -> Result<Response, ApiError> {
     let mut params = Params::new(&[("task_id", &task)], &uri);
     let task = params.id("task_id");
     params.finish()?;
-    let task = visible_task(&api, &headers, task).await?;
+    let task = visible_task(&api, &identity, task).await?;
     // The uploader's file name is never part of a header.
     let filename = format!("task-{}.zip", task.id);
     let found = archive(&api, &task_key(&task.facts.content_hash), &filename).await?;
@@ -59,9 +59,9 @@ pub(crate) async fn get_archive(
 pub(crate) async fn get_agent_archive(
     State(api): State<Arc<Api>>,
     Path(agent): Path<String>,
-    headers: HeaderMap,
+    identity: Identity,
 ) -> Result<Response, ApiError> {
-    agents_of(&api, &api.access.reader(&headers), &agent).await?;
+    agents_of(&api, identity.reader(), &agent).await?;
     let short: String = agent.chars().take(12).collect();
     let found = archive(&api, &agent_key(&agent), &format!("agent-{short}.zip")).await?;
     found.ok_or_else(agent_not_found)

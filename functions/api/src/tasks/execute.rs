@@ -9,7 +9,7 @@ use bench_runs::{CreatedRun, Orderer};
 use bench_state::{TaskRecord, TaskRun, TaskRunWrite};
 use bench_web::auth::provider_key;
 use bench_web::error::ErrorBody;
-use bench_web::{ApiError, Path};
+use bench_web::{ApiError, Identity, Path};
 use http::request::Parts;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -140,7 +140,7 @@ pub(crate) async fn post_execute_one(
     let (task, timeout) = (params.id("task_id"), params.timeout_seconds());
     params.finish()?;
     let entry = execute_one(&api, &parts, task).await?;
-    let found = find_episode(&api, &parts.headers, task, entry.first_id).await?;
+    let found = find_episode(&api, &Identity::of(&parts), task, entry.first_id).await?;
     let view = wait_for_episode(&api, found, timeout).await?;
     Ok(Json(EpisodeResultView::new(&view)))
 }
@@ -166,7 +166,7 @@ pub(crate) async fn post_retry(
     let task = params.id("task_id");
     params.finish()?;
     uploader(&api, &parts).await?;
-    let task = visible_task(&api, &parts.headers, task).await?;
+    let task = visible_task(&api, &Identity::of(&parts), task).await?;
     let id = task.id;
     match Progress::of(&api, &task).await?.status() {
         COMPLETED => {}
@@ -202,7 +202,7 @@ async fn episode_orderer(api: &Api, parts: &Parts) -> Result<Orderer, ApiError> 
 async fn execute(api: &Api, parts: &Parts, task: u64) -> Result<TaskRecord, ApiError> {
     let orderer = episode_orderer(api, parts).await?;
     let request_key = idempotency_key(&parts.headers)?;
-    let task = visible_task(api, &parts.headers, task).await?;
+    let task = visible_task(api, &Identity::of(parts), task).await?;
     if let Some(first) = api.state.task_runs(&task).await?.first() {
         if request_key.is_some() && first.request_key == request_key {
             return Ok(task);
@@ -235,7 +235,7 @@ async fn execute(api: &Api, parts: &Parts, task: u64) -> Result<TaskRecord, ApiE
 async fn execute_one(api: &Api, parts: &Parts, task: u64) -> Result<TaskRun, ApiError> {
     let orderer = episode_orderer(api, parts).await?;
     let request_key = idempotency_key(&parts.headers)?;
-    let task = visible_task(api, &parts.headers, task).await?;
+    let task = visible_task(api, &Identity::of(parts), task).await?;
     let known = |runs: &[TaskRun]| {
         let same = runs.iter().find(|entry| request_key.is_some() && entry.request_key == request_key);
         same.cloned()

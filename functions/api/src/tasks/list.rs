@@ -7,9 +7,9 @@ use axum::extract::State;
 use bench_state::TaskRecord;
 use bench_web::error::ErrorBody;
 use bench_web::size::fitting;
-use bench_web::{ApiError, Path};
+use bench_web::{ApiError, Identity, Path};
 use futures_util::{StreamExt, TryStreamExt, stream};
-use http::{HeaderMap, Uri};
+use http::Uri;
 
 use super::episode::task_episodes;
 use super::params::Params;
@@ -34,24 +34,27 @@ const STATUS_CHARS_MAX: usize = 100;
         ("limit" = Option<u64>, Query, description = "Number of tasks, 1 to 100, default 50"),
         ("status" = Option<String>, Query, description = "Only tasks with this status"),
         ("all" = Option<bool>, Query, description = "True to list also tasks that were stored for a run (`listed` is false)"),
+        ("mine" = Option<bool>, Query, description = "True for only the caller's own tasks; admins see those of all callers otherwise"),
     ),
     responses((status = 200, body = Vec<TaskView>), (status = 422, body = ErrorBody)),
 )]
 pub(crate) async fn get_tasks(
     State(api): State<Arc<Api>>,
     uri: Uri,
-    headers: HeaderMap,
+    identity: Identity,
 ) -> Result<Json<Vec<TaskView>>, ApiError> {
     let mut params = Params::new(&[], &uri);
     let skip = params.query.integer("skip", 0, 0, u64::MAX);
     let limit = params.query.integer("limit", 50, 1, 100);
     let status = params.query.maybe_text("status", STATUS_CHARS_MAX);
     let all = params.query.flag("all");
+    let mine = params.query.flag("mine");
     params.finish()?;
     let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
     let (skip, limit) = (count(skip), count(limit));
-    let mut tasks = visible_tasks(&api, &api.access.reader(&headers)).await?;
+    let mut tasks = visible_tasks(&api, identity.reader()).await?;
     tasks.retain(|task| all || !task.facts.unlisted);
+    tasks.retain(|task| !mine || identity.reader().is_own(&task.facts.owner));
     let mut views = match status {
         None => views(&api, tasks.into_iter().skip(skip).take(limit).collect()).await?,
         Some(status) => with_status(&api, tasks, &status, skip, limit).await?,
@@ -107,12 +110,12 @@ pub(crate) async fn get_task(
     State(api): State<Arc<Api>>,
     Path(task): Path<String>,
     uri: Uri,
-    headers: HeaderMap,
+    identity: Identity,
 ) -> Result<Json<TaskDetailView>, ApiError> {
     let mut params = Params::new(&[("task_id", &task)], &uri);
     let task = params.id("task_id");
     params.finish()?;
-    let task = visible_task(&api, &headers, task).await?;
+    let task = visible_task(&api, &identity, task).await?;
     let (progress, runs) = task_episodes(&api, &task).await?;
     let results = results(&api, &task).await?;
     Ok(Json(TaskDetailView { task: TaskView::new(&task, &progress, results), runs }))

@@ -6,8 +6,8 @@ use axum::Json;
 use axum::extract::State;
 use bench_domain::{Code, EpisodeLog, EpisodeReport};
 use bench_web::error::ErrorBody;
-use bench_web::{ApiError, Path};
-use http::{HeaderMap, Uri};
+use bench_web::{ApiError, Identity, Path};
+use http::Uri;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -67,7 +67,7 @@ pub(crate) async fn get_logs(
     State(api): State<Arc<Api>>,
     Path((task, run)): Path<(String, String)>,
     uri: Uri,
-    headers: HeaderMap,
+    identity: Identity,
 ) -> Result<Json<LogsView>, ApiError> {
     let mut params = Params::new(&[("task_id", &task), ("run_id", &run)], &uri);
     let (task, run) = (params.id("task_id"), params.id("run_id"));
@@ -76,7 +76,7 @@ pub(crate) async fn get_logs(
     // A page has room for at least one character.
     let limit = params.query.integer("limit", PAGE_BYTES_DEFAULT, 4, PAGE_BYTES_MAX);
     params.finish()?;
-    let found = find_episode(&api, &headers, task, run).await?;
+    let found = find_episode(&api, &identity, task, run).await?;
     let (all, report) = all_logs(&api, &found).await?.unwrap_or_default();
     let mut view = LogsView {
         run_id: found.view.id,

@@ -7,8 +7,8 @@ use axum::extract::State;
 use bench_domain::{Code, RunId};
 use bench_state::ScheduleRecord;
 use bench_web::error::ErrorBody;
-use bench_web::{ApiError, Path};
-use http::{HeaderMap, Uri};
+use bench_web::{ApiError, Identity, Path};
+use http::Uri;
 
 use super::params::Params;
 use super::views::MessageView;
@@ -35,12 +35,12 @@ pub(crate) async fn delete_task(
     State(api): State<Arc<Api>>,
     Path(task): Path<String>,
     uri: Uri,
-    headers: HeaderMap,
+    identity: Identity,
 ) -> Result<Json<MessageView>, ApiError> {
     let mut params = Params::new(&[("task_id", &task)], &uri);
     let id = params.id("task_id");
     params.finish()?;
-    let caller = api.access.caller(&headers)?;
+    let caller = identity.caller()?;
     // A task whose removal was interrupted is hidden, and its removal continues here.
     let task = api.state.task(id).await?.filter(|task| caller.owns(&task.facts.owner));
     let task = task.ok_or_else(task_not_found)?;

@@ -8,8 +8,8 @@ use axum::extract::{Request, State};
 use bench_domain::Code;
 use bench_state::{SampleRecord, TaskRecord};
 use bench_web::error::ErrorBody;
-use bench_web::{ApiError, Path};
-use http::{HeaderMap, Uri};
+use bench_web::{ApiError, Identity, Path};
+use http::Uri;
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -60,11 +60,11 @@ fn run_not_found() -> ApiError {
 /// 404 `Run not found`, also for an unknown task.
 pub(crate) async fn find_episode(
     api: &Api,
-    headers: &HeaderMap,
+    identity: &Identity,
     task: u64,
     id: u64,
 ) -> Result<FoundEpisode, ApiError> {
-    let task = visible_task(api, headers, task).await.map_err(|error| match error.code() {
+    let task = visible_task(api, identity, task).await.map_err(|error| match error.code() {
         Code::TaskNotFound => run_not_found(),
         _ => error,
     })?;
@@ -110,12 +110,12 @@ pub(crate) async fn get_runs(
     State(api): State<Arc<Api>>,
     Path(task): Path<String>,
     uri: Uri,
-    headers: HeaderMap,
+    identity: Identity,
 ) -> Result<Json<Vec<EpisodeView>>, ApiError> {
     let mut params = Params::new(&[("task_id", &task)], &uri);
     let task = params.id("task_id");
     params.finish()?;
-    let task = visible_task(&api, &headers, task).await?;
+    let task = visible_task(&api, &identity, task).await?;
     Ok(Json(episode::task_episodes(&api, &task).await?.1))
 }
 
@@ -133,12 +133,12 @@ pub(crate) async fn get_run(
     State(api): State<Arc<Api>>,
     Path((task, run)): Path<(String, String)>,
     uri: Uri,
-    headers: HeaderMap,
+    identity: Identity,
 ) -> Result<Json<EpisodeView>, ApiError> {
     let mut params = Params::new(&[("task_id", &task), ("run_id", &run)], &uri);
     let (task, run) = (params.id("task_id"), params.id("run_id"));
     params.finish()?;
-    let mut found = find_episode(&api, &headers, task, run).await?;
+    let mut found = find_episode(&api, &identity, task, run).await?;
     found.view.logs = all_logs(&api, &found).await?.map(|(text, _)| text);
     Ok(Json(found.view))
 }
@@ -211,8 +211,8 @@ async fn pending_episode(
     params.finish()?;
     uploader(api, &parts).await?;
     // Here, an unknown task has its own message.
-    visible_task(api, &parts.headers, task).await?;
-    let found = find_episode(api, &parts.headers, task, run).await?;
+    visible_task(api, &Identity::of(&parts), task).await?;
+    let found = find_episode(api, &Identity::of(&parts), task, run).await?;
     match found.view.status {
         PENDING => Ok((found, timeout)),
         status => {

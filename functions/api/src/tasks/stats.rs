@@ -6,9 +6,8 @@ use std::time::{Duration, Instant};
 use axum::Json;
 use axum::extract::State;
 use bench_state::TaskRecord;
-use bench_web::ApiError;
+use bench_web::{ApiError, Identity};
 use futures_util::{StreamExt, TryStreamExt, stream};
-use http::HeaderMap;
 
 use super::progress::Progress;
 use super::results::results;
@@ -28,9 +27,9 @@ const TASKS_AT_ONCE: usize = 16;
 )]
 pub(crate) async fn get_stats(
     State(api): State<Arc<Api>>,
-    headers: HeaderMap,
+    identity: Identity,
 ) -> Result<Json<StatsView>, ApiError> {
-    let caller = api.access.reader(&headers);
+    let caller = identity.reader().clone();
     let cached = lock(&api.task_stats).clone();
     if let Some((at, of, stats)) = cached
         && at.elapsed() < CACHED_FOR

@@ -7,7 +7,6 @@ use std::time::Duration;
 use axum::Json;
 use axum::extract::{Request, State};
 use bench_blobs::{ExpectedContent, PresignedPut};
-use bench_domain::run::Owner;
 use bench_domain::{Code, RunId, Timestamp};
 use bench_runs::Orderer;
 use bench_tasks::ARCHIVE_BYTES_MAX;
@@ -121,10 +120,7 @@ fn decode_hex(digits: &str, bytes: &mut [u8; 32]) -> bool {
 
 /// Returns the key of the object, which belongs to the caller: nobody can name uploads of others.
 fn object_key(orderer: &Orderer, key: &str) -> String {
-    match &orderer.owner {
-        Owner::Local => format!("uploads/local/{key}"),
-        Owner::Key(owner) => format!("uploads/key-{owner}/{key}"),
-    }
+    format!("uploads/{}/{key}", orderer.owner.path_name())
 }
 
 /// Receives an archive that its caller uploaded, and deletes the upload.

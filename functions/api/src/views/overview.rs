@@ -1,5 +1,6 @@
 //! The operators' overview as JSON.
 
+use bench_domain::run::Owner;
 use bench_domain::{RunId, RunStatus, Timestamp};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -110,6 +111,9 @@ pub(crate) struct RunLine {
     pub(crate) completed_at: Option<Timestamp>,
     /// Benchmarks of the run.
     pub(crate) benchmarks: Option<Vec<String>>,
+    /// Owner of a run that isn't public, who sees it in lists.
+    #[serde(skip)]
+    pub(crate) hidden_owner: Option<Owner>,
 }
 
 /// Settings of the workers.

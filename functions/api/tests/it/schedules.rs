@@ -5,7 +5,10 @@ use crate::server::{Reply, Server};
 use bench_domain::run::{AuthMode, COVERAGE_MIN_DEFAULT, ItemNaming, JudgeSpec, Owner};
 use bench_domain::schedule::{BenchmarkDifference, Comparison, Firing, FiringState, NoticeKind, Schedule};
 use bench_domain::statistics::Interval;
-use bench_domain::{Budget, Generation, ModelRole, Price, RunId, RunLabels, RunLimits, RunStatus, RunTemplate, ScheduleId, Subset, Timestamp};
+use bench_domain::{
+    Budget, Generation, ModelRole, Price, RunId, RunLabels, RunLimits, RunStatus, RunTemplate, ScheduleId,
+    Subset, Timestamp,
+};
 use bench_state::{FiringRef, ScheduleWrite, Transition};
 use serde_json::{Value, json};
 

@@ -120,6 +120,7 @@ impl Server {
             owner: self.api.access.owner_key.owner_of(&Secret::new(secret).unwrap()),
             name: secret.to_owned(),
             kind,
+            subject: None,
             oracle: false,
             gated: false,
             tasks: false,

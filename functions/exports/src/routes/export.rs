@@ -9,8 +9,8 @@ use axum::response::{IntoResponse, Response};
 use bench_domain::{BenchmarkName, Code, RunId};
 use bench_state::RunWithBenchmarks;
 use bench_web::error::ErrorBody;
-use bench_web::{ApiError, FieldError, FieldReader, Path};
-use http::{HeaderMap, StatusCode, Uri, header};
+use bench_web::{ApiError, FieldError, FieldReader, Identity, Path};
+use http::{StatusCode, Uri, header};
 use serde::Serialize;
 use serde_json::json;
 use tokio_util::io::ReaderStream;
@@ -66,12 +66,14 @@ const AGAIN_S: u64 = 2;
 pub(crate) async fn export(
     State(exports): State<Arc<Exports>>,
     Path(run): Path<String>,
-    headers: HeaderMap,
+    identity: Identity,
     uri: Uri,
 ) -> Result<Response, ApiError> {
     let (format, benchmark) = read_query(&uri)?;
     let run: RunId = run.parse().map_err(|_| ApiError::new(Code::RunNotFound, "Run not found"))?;
-    let found = exports.state.run_with_benchmarks(run).await?.ok_or(ExportError::NotFound(run))?;
+    let found = exports.state.run_with_benchmarks(run).await?;
+    let found = found.filter(|found| identity.reader().sees_run(&found.run.spec));
+    let found = found.ok_or(ExportError::NotFound(run))?;
     match completed_at(&found) {
         Err(error @ ExportError::NotSettled) => {
             return Ok(not_ready(format!("{error} in {AGAIN_S} seconds")));
@@ -81,12 +83,11 @@ pub(crate) async fn export(
     let benchmark = benchmark.map(|name| benchmark_of(&found, &name)).transpose()?;
     let mut order = ExportOrder { benchmark, ..format.into() };
     if has_private_items(&found, order.benchmark.as_ref()) {
-        let access = &exports.config.access;
         match format {
             // It has no texts of samples.
             ExportFormat::Pdf => {}
-            ExportFormat::Markdown => order.hides = !access.reader(&headers).owns(&found.run.spec.owner),
-            _ => access.caller(&headers)?.must_own(&found.run.spec.owner)?,
+            ExportFormat::Markdown => order.hides = !identity.reader().owns(&found.run.spec.owner),
+            _ => identity.caller()?.must_own(&found.run.spec.owner)?,
         }
     }
     // A separate task: a caller that disconnects doesn't interrupt the build, and a retry finds its result.

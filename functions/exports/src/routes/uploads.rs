@@ -10,12 +10,13 @@ use axum::Json;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use bench_blobs::{ExpectedContent, PresignedPut};
+use bench_domain::run::Owner;
 use bench_domain::{Code, RunId, Timestamp};
 use bench_web::attempts::caller_address;
 use bench_web::body::read_object;
 use bench_web::error::ErrorBody;
-use bench_web::{ApiError, Caller, FieldReader};
-use http::{HeaderMap, StatusCode};
+use bench_web::{ApiError, Caller, FieldReader, Identity};
+use http::StatusCode;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use utoipa::ToSchema;
@@ -115,7 +116,7 @@ pub(crate) async fn post_upload(
 ) -> Result<Response, ApiError> {
     let (parts, body) = request.into_parts();
     let (purpose, content) = read(read_object(&parts.headers, body).await?)?;
-    let owner = owner(&exports, &parts.headers)?;
+    let owner = owner(&Identity::of(&parts))?;
     if !exports.config.direct_uploads {
         let bytes = exports.config.upload_bytes_max;
         return Err(ApiError::new(
@@ -169,11 +170,12 @@ fn read(mut fields: FieldReader) -> Result<(Purpose, ExpectedContent), ApiError>
 }
 
 /// Returns the part of an object key that identifies the caller.
-fn owner(exports: &Exports, headers: &HeaderMap) -> Result<String, ApiError> {
-    match exports.config.access.caller(headers)? {
+fn owner(identity: &Identity) -> Result<String, ApiError> {
+    match identity.caller()? {
         Caller::Admin => Ok("admin".to_owned()),
         Caller::Local => Ok("local".to_owned()),
-        Caller::Key { owner, .. } => Ok(format!("key-{owner}")),
+        Caller::Key { owner, .. } => Ok(Owner::Key(owner.clone()).path_name()),
+        Caller::User { subject, .. } => Ok(Owner::User(subject.clone()).path_name()),
         Caller::Anonymous => Err(ApiError::new(Code::MissingCredentials, "Missing Authorization header")),
     }
 }
@@ -183,8 +185,8 @@ fn key(owner: &str, id: &str) -> String {
 }
 
 /// Returns the object key of the caller's upload for verification. It can't be another caller's upload.
-pub(crate) fn uploaded_key(exports: &Exports, headers: &HeaderMap, id: &str) -> Result<String, ApiError> {
-    let owner = owner(exports, headers)?;
+pub(crate) fn uploaded_key(identity: &Identity, id: &str) -> Result<String, ApiError> {
+    let owner = owner(identity)?;
     let rest = id.strip_prefix(Purpose::Verify.as_str()).and_then(|rest| rest.strip_prefix('-'));
     // Only an id of the expected form may become part of an object key.
     let canonical = rest.and_then(|rest| rest.parse::<RunId>().ok()).ok_or_else(upload_not_found)?;

@@ -11,7 +11,7 @@ use bench_domain::Code;
 use bench_signing::verify_configured;
 use bench_web::body::read_object;
 use bench_web::error::ErrorBody;
-use bench_web::{ApiError, FieldError, FieldReader};
+use bench_web::{ApiError, FieldError, FieldReader, Identity};
 use http::{HeaderMap, StatusCode, header};
 use serde_json::Value;
 
@@ -55,7 +55,7 @@ pub(crate) async fn verify(
     if is_json(request.headers()) {
         let (parts, body) = request.into_parts();
         let fields = read_object(&parts.headers, body).await?;
-        return verify_upload(&exports, &parts.headers, peer, fields).await;
+        return verify_upload(&exports, &Identity::of(&parts), peer, fields).await;
     }
     let limit = form_limit(&exports);
     if announced_bytes(request.headers()) > limit.bytes.saturating_add(FORM_BYTES_MAX) {
@@ -77,13 +77,13 @@ fn form_limit(exports: &Exports) -> SizeLimit {
 /// Verifies an upload and then deletes it.
 async fn verify_upload(
     exports: &Arc<Exports>,
-    headers: &HeaderMap,
+    identity: &Identity,
     peer: Option<IpAddr>,
     mut fields: FieldReader,
 ) -> Result<Json<VerificationView>, ApiError> {
     let id = fields.text("upload_id", UPLOAD_ID_CHARS_MAX);
     fields.finish()?;
-    let key = uploaded_key(exports, headers, &id)?;
+    let key = uploaded_key(identity, &id)?;
     let limit = SizeLimit { bytes: VERIFY_BYTES_MAX, advice: VERIFY_LOCALLY };
     let mut spool = exports.spools.begin(peer, limit).await?;
     let (_, stream) =

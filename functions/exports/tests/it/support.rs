@@ -54,7 +54,7 @@ pub(crate) fn owner_of(key: &str) -> Owner {
 
 fn access() -> Access {
     let owner_key = Arc::new(OwnerKey::from_master_key(&[7; 32]));
-    Access { local: false, admin_secret: Some("hush".to_owned()), owner_key }
+    Access::new(false, Some("hush".to_owned()), owner_key)
 }
 
 pub(crate) fn config() -> ExportsConfig {

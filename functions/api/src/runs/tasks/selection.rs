@@ -6,8 +6,7 @@ use bench_runs::order::OrderWarning;
 use bench_runs::{Order, Orderer, RunError, TERMINAL_TASKS, UnknownChoice};
 use bench_state::TaskRecord;
 use bench_tasks::{TaskError, TaskReference, find_task};
-use bench_web::ApiError;
-use http::HeaderMap;
+use bench_web::{ApiError, Identity};
 
 use super::dataset::{benchmark, import};
 use super::fields::OrderedTasks;
@@ -27,10 +26,10 @@ pub(crate) fn task_benchmarks() -> Vec<BenchmarkName> {
 /// 404 with the first reference that names no task.
 pub(crate) async fn find_tasks(
     api: &Api,
-    headers: &HeaderMap,
+    identity: &Identity,
     ordered: &OrderedTasks,
 ) -> Result<Vec<TaskRecord>, ApiError> {
-    let mut tasks = visible_tasks(api, &api.access.reader(headers)).await?;
+    let mut tasks = visible_tasks(api, identity.reader()).await?;
     // The oldest upload of a content comes first.
     tasks.reverse();
     let mut found: Vec<TaskRecord> = Vec::with_capacity(ordered.tasks.len());
@@ -57,14 +56,14 @@ pub(crate) async fn find_tasks(
 /// 403 for callers without the permission, 404 for an unknown task, 422 for a variable that no task asks for.
 pub(crate) async fn select_tasks(
     api: &Api,
-    headers: &HeaderMap,
+    identity: &Identity,
     orderer: &Orderer,
     order: &mut Order,
     ordered: &OrderedTasks,
 ) -> Result<Vec<TaskRecord>, ApiError> {
     let checked = orderer.standing.check_uploads(&api.config.runs.policy);
     checked.map_err(|refused| refusal(refused.into()))?;
-    let tasks = find_tasks(api, headers, ordered).await?;
+    let tasks = find_tasks(api, identity, ordered).await?;
     warn_of_repeats(order, ordered, &tasks);
     check_variables(api, order, &tasks).await?;
     let name = TERMINAL_TASKS.parse().map_err(ApiError::internal)?;
@@ -78,12 +77,12 @@ pub(crate) async fn select_tasks(
 /// 404 for an unknown task, 422 for a variable that no task asks for.
 pub(crate) async fn outline_tasks(
     api: &Api,
-    headers: &HeaderMap,
+    identity: &Identity,
     order: &mut Order,
     ordered: &OrderedTasks,
 ) -> Result<(), ApiError> {
     benchmark()?;
-    let tasks = find_tasks(api, headers, ordered).await?;
+    let tasks = find_tasks(api, identity, ordered).await?;
     warn_of_repeats(order, ordered, &tasks);
     check_variables(api, order, &tasks).await?;
     order.items = tasks.iter().map(bench_tasks::item_id).collect();

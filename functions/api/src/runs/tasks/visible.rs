@@ -4,8 +4,7 @@ use bench_domain::Code;
 use bench_runs::Orderer;
 use bench_state::TaskRecord;
 use bench_tasks::TaskError;
-use bench_web::{ApiError, Caller};
-use http::HeaderMap;
+use bench_web::{ApiError, Caller, Identity};
 use http::request::Parts;
 
 use crate::Api;
@@ -21,10 +20,10 @@ pub(crate) fn task_not_found() -> ApiError {
 ///
 /// # Errors
 /// 404 for all others.
-pub(crate) async fn visible_task(api: &Api, headers: &HeaderMap, id: u64) -> Result<TaskRecord, ApiError> {
-    let caller = api.access.reader(headers);
+pub(crate) async fn visible_task(api: &Api, identity: &Identity, id: u64) -> Result<TaskRecord, ApiError> {
+    let caller = identity.reader();
     let task = api.tasks.get(id).await.map_err(task_error)?;
-    task.filter(|task| is_visible(&caller, task)).ok_or_else(task_not_found)
+    task.filter(|task| is_visible(caller, task)).ok_or_else(task_not_found)
 }
 
 /// Returns all tasks that a caller may see, newest first.
