@@ -154,7 +154,10 @@ class Checks:
                     assert (hub.WORD.encode() in body) == (expected == 200), (by, list(headers), body[:500])
                 else:
                     assert body.startswith(b"PK") == (expected == 200), (by, list(headers), body[:500])
-        return "owner and operator read them, others and copied keys do not"
+        for by in (self.edge_url, self.client.url):
+            status, body = get(f"{by}/api/runs/{run}/export?format=pdf", {})
+            assert status == 200 and body.startswith(b"%PDF-"), ("a report has no items", by, status, body[:500])
+        return "owner and operator read them, others and copied keys do not; everybody reads the report"
 
     def event_streams_end_and_are_resumed(self) -> str:
         """Checks that a stream ends while its run is open, and that its client misses and repeats no event."""

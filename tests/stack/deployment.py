@@ -11,6 +11,8 @@ import zipfile
 
 from emulator import Emulator
 
+# Folder of the layer with the fonts of reports.
+FONTS = "shared/report/assets"
 CODE = re.compile(r"^(\s+CodeUri:) functions/([a-z-]+)\s*$", re.MULTILINE)
 FUNCTIONS = ["api", "exports", "planner", "worker", "turns", "finisher", "dead-letters", "scheduler"]
 ARTIFACTS = "artifacts"
@@ -43,6 +45,7 @@ class Deployment:
         self.name = "bench-stack"
         self.emulator = emulator
         self.template = template.read_text()
+        self.root = template.resolve().parent
         self.folder = folder
         self.parameters = {
             "Architecture": "arm64" if platform.machine() in ("arm64", "aarch64") else "x86_64",
@@ -71,12 +74,16 @@ class Deployment:
             self.bytes[function] = path.stat().st_size
             storage.upload_file(str(path), ARTIFACTS, f"{version}/{function}.zip")
             path.unlink()
+        archive = shutil.make_archive(str(self.folder / "fonts"), "zip", self.root / FONTS)
+        storage.upload_file(archive, ARTIFACTS, f"{version}/fonts.zip")
         self.version = version
 
     def body(self) -> str:
         text, count = CODE.subn(rf"\1 s3://{ARTIFACTS}/{self.version}/\2.zip", self.template)
         assert count >= len(FUNCTIONS), f"{count} functions have their code in functions/"
-        return text
+        layer = f" ContentUri: {FONTS}\n"
+        assert text.count(layer) == 1, f"{text.count(layer)} layers have their content in {FONTS}"
+        return text.replace(layer, f" ContentUri: s3://{ARTIFACTS}/{self.version}/fonts.zip\n")
 
     def deploy(self, **changed: str) -> float:
         """Creates or updates the stack, and returns the seconds that it took."""

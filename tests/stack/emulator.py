@@ -14,6 +14,7 @@ import boto3
 import botocore.config
 
 REGION = "us-east-1"
+FONTS = pathlib.Path(__file__).resolve().parents[2] / "shared" / "report" / "assets" / "fonts"
 START_SECONDS_MAX = 60
 
 
@@ -44,6 +45,8 @@ class Emulator:
             "AWS_SECRET_ACCESS_KEY": "test",
             "AWS_REGION": REGION,
             "AWS_DEFAULT_REGION": REGION,
+            # The emulator doesn't unpack layers to /opt.
+            "BENCH_FONTS": str(FONTS),
         }
         command = [sys.executable, "-B", str(pathlib.Path(__file__).parent / "mended.py")]
         with log.open("wb") as output:

@@ -17,7 +17,8 @@ mod spool;
 
 pub use bench_blobs::exports_prefix;
 pub use context::{
-    Exports, ExportsConfig, FontSource, INLINE_BYTES_MAX_DEFAULT, PRESIGNED_VALID_DEFAULT, UPLOAD_BYTES_MAX_DEFAULT,
+    Exports, ExportsConfig, FontSource, INLINE_BYTES_MAX_DEFAULT, PRESIGNED_VALID_DEFAULT,
+    UPLOAD_BYTES_MAX_DEFAULT,
 };
 pub use error::ExportError;
 pub use file::build::BuiltExport;

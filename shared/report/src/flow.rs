@@ -150,7 +150,7 @@ impl<'a> Flow<'a> {
 
     /// Places a heading with room for some lines below it.
     pub(crate) fn heading(&mut self, text: &str) {
-        self.gap(14.0);
+        self.gap(12.0);
         self.make_room(60.0);
         self.limited(text, HEADING, 2);
         self.gap(4.0);

@@ -64,7 +64,7 @@ impl Flow<'_> {
                 TextBox { width: LABEL_WIDTH - CELL_PADDING, lines_max: 3, chars_max: NAME_CHARS_MAX };
             let values = self.typesetter().lines(&fact.value, style, value_box);
             let labels = self.typesetter().lines(&fact.label, LABEL, label_box);
-            let height = LABEL.line_height() * count(values.len().max(labels.len())) + 3.0;
+            let height = LABEL.line_height() * count(values.len().max(labels.len())) + 2.0;
             self.make_room(height);
             let top = self.y();
             for (index, line) in labels.into_iter().enumerate() {
@@ -95,11 +95,11 @@ impl Flow<'_> {
             let lines = first
                 .map(|cell| self.typesetter().lines(&cell.text, cell.style, lines_box))
                 .unwrap_or_default();
-            let height = BODY.line_height() * count(lines.len().max(1)) + 6.0;
+            let height = BODY.line_height() * count(lines.len().max(1)) + 4.0;
             if self.make_room(height) {
                 self.table_head(columns, &widths);
             }
-            let top = self.y() + 3.0;
+            let top = self.y() + 2.0;
             if let Some(cell) = first {
                 for (index, line) in lines.into_iter().enumerate() {
                     let top = top + BODY.line_height() * count(index);
@@ -118,7 +118,7 @@ impl Flow<'_> {
                 self.cell(cell, column.align, x, top, *width);
                 x += width;
             }
-            self.move_to(top - 3.0 + height);
+            self.move_to(top - 2.0 + height);
             self.row_line();
         }
         if let Some(hidden) = rows.len().checked_sub(ROWS_MAX).filter(|hidden| *hidden > 0) {

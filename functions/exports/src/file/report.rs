@@ -84,6 +84,7 @@ fn cost(facts: &RunFacts) -> (String, String) {
     match total {
         Some(total) if parts.len() > 1 => (dollars(total), parts.join(", ")),
         Some(total) => (dollars(total), format!("{} tokens", grouped(tokens))),
+        None if tokens == 0 => ("–".to_owned(), "no tokens".to_owned()),
         None => ("–".to_owned(), format!("price unknown, {} tokens", grouped(tokens))),
     }
 }
@@ -209,12 +210,12 @@ fn environment(facts: &RunFacts, config: &ExportsConfig) -> Vec<Fact> {
 
 fn verification(config: &ExportsConfig) -> Vec<String> {
     let check = match &config.verify_url {
-        Some(_) => "Anybody can check an archive on the page below, or with `bench verify FILE`.",
-        None => "Anybody can check an archive with `bench verify FILE`, or on the page Verify of the server.",
+        Some(_) => "Anybody can check an archive on the page below, or with “bench verify FILE”.",
+        None => "Anybody can check an archive with “bench verify FILE”, or on the page Verify of the server.",
     };
     vec![
-        "This PDF is for reading and isn't signed. The signed archive of the same run (`bench export RUN`, or \
-         `format=zip`) has every sample with its prompt, answer and verdict, and the results above follow from it."
+        "This PDF is for reading and isn't signed. The signed archive of the same run (“bench export RUN”, or \
+         “format=zip”) has every sample with its prompt, answer and verdict, and the results above follow from it."
             .to_owned(),
         format!("{check} The archive is genuine if its manifest has this run's id and is signed by the key below."),
     ]

@@ -158,10 +158,12 @@ fn statistics(report: &BenchmarkReport) -> Vec<Fact> {
     if report.samples_per_item > 1 {
         lines.extend(report.mean_of_items.map(|mean| Fact::new("Mean of items", percent(mean))));
     }
-    let pass = |name: &str, k: &u32, value: f64| Fact::new(format!("{name}{k}"), percent(value));
-    if report.pass_at.len() > 1 {
-        lines.extend(report.pass_at.iter().map(|(k, estimate)| pass("pass@", k, estimate.value)));
-        lines.extend(report.pass_hat.iter().map(|(k, estimate)| pass("pass^", k, estimate.value)));
+    for (name, estimates) in [("pass@k", &report.pass_at), ("pass^k", &report.pass_hat)] {
+        if estimates.len() > 1 {
+            let values =
+                estimates.iter().map(|(k, estimate)| format!("{} for k = {k}", percent(estimate.value)));
+            lines.push(Fact::new(name, values.collect::<Vec<_>>().join(", ")));
+        }
     }
     if report.truncated_answers > 0 {
         let count = format!("{} cut off by the token limit", grouped(report.truncated_answers));
