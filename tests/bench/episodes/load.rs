@@ -46,14 +46,15 @@ pub(crate) struct Measured {
 /// Orders episodes at a new server and waits until all of them are graded as correct.
 pub(crate) async fn measure(bench: &Path, load: &Load) -> anyhow::Result<Measured> {
     let host = ScriptedHost::start(load.polls).await?;
-    let server = Server::start(bench, host.base_url(), NO_MODEL, CONCURRENCY).await?;
+    let server = Server::start(bench, Some(host.base_url()), NO_MODEL, CONCURRENCY).await?;
     let mut tasks = Vec::with_capacity(load.tasks);
     for number in 0..load.tasks {
         tasks.push(server.upload(&format!("task-{number}"), task::archive(number)?).await?);
     }
     let before = server.usage()?;
     let begun = Instant::now();
-    let (run, accepted) = server.order(&tasks, load.samples, &json!({ "agent": "oracle" })).await?;
+    let (run, accepted) =
+        server.order(&json!({ "tasks": tasks, "samples": load.samples, "agent": "oracle" })).await?;
     let ended = server.wait(&run, RUN_MAX).await;
     if let Some(problem) = host.problem() {
         bail!("{problem}");
@@ -61,7 +62,7 @@ pub(crate) async fn measure(bench: &Path, load: &Load) -> anyhow::Result<Measure
     ended?;
     let wall = begun.elapsed();
     let after = server.usage()?;
-    let samples = server.samples(&run).await?;
+    let samples = server.samples(&run, "terminal_tasks").await?;
     let turns = check(&samples, load)?;
     ensure!(host.open_sandboxes() == 0, "{} sandboxes were not ended", host.open_sandboxes());
     Ok(Measured {

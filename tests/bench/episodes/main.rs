@@ -14,13 +14,21 @@
 //! and the stored bytes of an additional turn (a model call and its command), how many times more bytes the turns of the
 //! second half take than those of the first, and for an episode alone the time from a reply of the model to the next request.
 //!
+//! The same agent then works on the repositories of the demo data, whose changes are verified.
+//!
+//! Four conversations of the demo domain have 50, 98 and 198 messages of two scripted models, with tools in sandboxes of the server.
+//! Prints the CPU time of a turn, and the stored bytes of each length with their growth. Then the step script repeats 200 messages
+//! in the demo domain and, if `bench sandy setup tau2` has installed it, in the official package.
+//!
 //! With a container engine (`docker version` works, and an image of /bin/busybox can be built), also prints the oracle's
 //! episodes per minute with one sandbox per processor, and the share that the engine alone takes to run as many containers
 //! of the same image. Uses loopback only and ends by itself.
 
 mod agents;
+mod conversations;
 mod engine;
 mod load;
+mod replay;
 mod server;
 
 use std::path::Path;
@@ -65,6 +73,8 @@ async fn work(bench: &Path, tasks: usize) -> anyhow::Result<()> {
     if tasks > 0 {
         measure_scripted(bench, tasks).await?;
         agents::measure(bench).await?;
+        conversations::measure(bench).await?;
+        replay::measure()?;
     }
     engine::measure(bench).await
 }

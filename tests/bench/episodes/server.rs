@@ -9,12 +9,15 @@ use anyhow::{Context, bail, ensure};
 use bench_tests::sandy_server::KEY;
 use reqwest::multipart::{Form, Part};
 use rusqlite::{Connection, OpenFlags};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, ChildStdout, Command};
 
 /// Kernel clock ticks per second, the unit of CPU time in /proc on every Linux.
 const TICKS_PER_SECOND: f64 = 100.0;
+/// Fields with user and system time of a process, after its name, and of its children that have ended.
+const OWN_TIMES: [usize; 2] = [11, 12];
+pub(crate) const CHILDREN_TIMES: [usize; 2] = [13, 14];
 /// Time limit of the server's start.
 const START_MAX: Duration = Duration::from_secs(60);
 /// Interval at which the run's status is read.
@@ -38,23 +41,26 @@ pub(crate) struct Usage {
 }
 
 impl Server {
-    /// Starts a server that works on `concurrency` samples at once, in sandboxes of the host at `sandy`. Models of
-    /// `openai-compatible` are asked at `model`.
+    /// Starts a server that works on `concurrency` samples at once, in sandboxes of the host at `sandy`, or of its own. Models
+    /// of `openai-compatible` are asked at `model`.
     pub(crate) async fn start(
         bench: &Path,
-        sandy: &str,
+        sandy: Option<&str>,
         model: &str,
         concurrency: usize,
     ) -> anyhow::Result<Self> {
         let dir = tempfile::tempdir()?;
         let log = dir.path().join("log");
-        let mut child = Command::new(bench)
+        let mut command = Command::new(bench);
+        match sandy {
+            Some(address) => command.env("SANDY_BASE_URL", address).env("SANDY_API_KEY", KEY),
+            None => command.env_remove("SANDY_BASE_URL"),
+        };
+        let mut child = command
             .args(["serve", "--host", "127.0.0.1", "--port", "0"])
             .args(["--concurrency", &concurrency.to_string()])
             .arg("--data-dir")
             .arg(dir.path().join("data"))
-            .env("SANDY_BASE_URL", sandy)
-            .env("SANDY_API_KEY", KEY)
             .env("HF_HUB_OFFLINE", "1")
             .env("OPENAI_COMPATIBLE_BASE_URL", model)
             .env("OPENAI_COMPATIBLE_API_KEY", "sk-measured")
@@ -80,21 +86,11 @@ impl Server {
         task["id"].as_u64().context("the task has no id")
     }
 
-    /// Orders one run of these tasks with more fields: at least `agent`. Returns its id and the time until the order was
-    /// accepted.
-    pub(crate) async fn order(
-        &self,
-        tasks: &[u64],
-        samples: u32,
-        more: &Value,
-    ) -> anyhow::Result<(String, Duration)> {
-        let mut order = json!({ "tasks": tasks, "samples": samples });
-        for (name, value) in more.as_object().into_iter().flatten() {
-            order[name] = value.clone();
-        }
+    /// Orders one run. Returns its id and the time until the order was accepted.
+    pub(crate) async fn order(&self, order: &Value) -> anyhow::Result<(String, Duration)> {
         let begun = Instant::now();
         let run =
-            body(self.http.post(format!("{}/api/runs", self.address)).json(&order).send().await?).await?;
+            body(self.http.post(format!("{}/api/runs", self.address)).json(order).send().await?).await?;
         let accepted = begun.elapsed();
         Ok((run["id"].as_str().context("the run has no id")?.to_owned(), accepted))
     }
@@ -114,13 +110,13 @@ impl Server {
         }
     }
 
-    /// Returns all samples of a run of tasks, without their texts.
-    pub(crate) async fn samples(&self, run: &str) -> anyhow::Result<Vec<Value>> {
+    /// Returns all samples of a benchmark of a run, without their texts.
+    pub(crate) async fn samples(&self, run: &str, benchmark: &str) -> anyhow::Result<Vec<Value>> {
         let mut samples = Vec::new();
         let mut cursor = "0".to_owned();
         loop {
             let path =
-                format!("/api/runs/{run}/benchmarks/terminal_tasks?texts=false&limit={PAGE}&cursor={cursor}");
+                format!("/api/runs/{run}/benchmarks/{benchmark}?texts=false&limit={PAGE}&cursor={cursor}");
             let mut view = self.get(&path).await?;
             let page = view["items"].take();
             samples.extend(page["items"].as_array().context("the page has no samples")?.iter().cloned());
@@ -140,13 +136,8 @@ impl Server {
 
     /// Returns the resources used so far.
     pub(crate) fn usage(&self) -> anyhow::Result<Usage> {
-        let process = self.child.id().context("the server has ended")?;
-        let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
-        // The name in parentheses may contain anything; user and system time are the 12th and 13th field after it.
-        let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-        let ticks =
-            |at: usize| -> anyhow::Result<f64> { Ok(fields.get(at).context("no CPU time")?.parse()?) };
-        let cpu_ms = (ticks(11)? + ticks(12)?) / TICKS_PER_SECOND * 1_000.0;
+        let process = self.child.id().context("the server has ended")?.to_string();
+        let cpu_ms = cpu_ms(&process, OWN_TIMES)?;
         let status = fs::read_to_string(format!("/proc/{process}/status"))?;
         let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("no peak memory")?;
         let peak_kib: f64 = peak.trim().trim_end_matches("kB").trim().parse()?;
@@ -156,6 +147,18 @@ impl Server {
     async fn get(&self, path: &str) -> anyhow::Result<Value> {
         body(self.http.get(format!("{}{path}", self.address)).send().await?).await
     }
+}
+
+/// Returns the CPU time of a process in milliseconds: the sum of these fields of its statistics.
+pub(crate) fn cpu_ms(process: &str, fields: [usize; 2]) -> anyhow::Result<f64> {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
+    // The name in parentheses may contain anything.
+    let all: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    let mut ticks = 0.0;
+    for at in fields {
+        ticks += all.get(at).context("the process has no CPU time")?.parse::<f64>()?;
+    }
+    Ok(ticks / TICKS_PER_SECOND * 1_000.0)
 }
 
 /// Reads the server's address, which it prints once it answers. Drops whatever it prints later.
