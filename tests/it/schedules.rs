@@ -58,9 +58,10 @@ async fn nightly_schedule(world: &World, items: usize, change: impl FnOnce(&mut 
     change(&mut schedule);
     schedule.next_at = schedule.next_after(time(MADE));
     let sealed = match schedule.auth {
-        AuthMode::System => None,
+        AuthMode::System | AuthMode::Idp => None,
         AuthMode::ApiKey => {
-            Some(world.stack.credentials.seal_for_schedule(id, ModelRole::Model, &Secret::new(KEY).unwrap()).await.unwrap())
+            let (credentials, key) = (&world.stack.credentials, Secret::new(KEY).unwrap());
+            Some(credentials.seal_for_schedule(id, ModelRole::Model, &key).await.unwrap())
         }
     };
     let create = || world.stack.state.create_schedule(&schedule, sealed.clone());

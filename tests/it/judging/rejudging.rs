@@ -52,7 +52,11 @@ fn another_judge_is_ordered_by_its_name_and_asked_with_its_own_key() {
             .map(|request| request.key)
             .collect();
         assert_eq!(keys.iter().filter(|key| key.as_deref() == Some(KEY)).count(), 8);
-        assert_eq!(world.stack.credentials.get(second, ModelRole::Judge).await.unwrap(), None, "gone with the run");
+        assert_eq!(
+            world.stack.credentials.get(second, ModelRole::Judge).await.unwrap(),
+            None,
+            "gone with the run"
+        );
         for (old, new) in before[NAME].iter().zip(&after[NAME]) {
             assert_eq!(
                 (&old.item_id, old.position),
@@ -105,7 +109,8 @@ fn a_schedules_judge_is_asked_with_the_schedules_key_for_it() {
         };
         schedule.next_at = schedule.next_after(created_at);
         let credentials = &world.stack.credentials;
-        let sealed = credentials.seal_for_schedule(id, ModelRole::Judge, &Secret::new(KEY).unwrap()).await.unwrap();
+        let sealed =
+            credentials.seal_for_schedule(id, ModelRole::Judge, &Secret::new(KEY).unwrap()).await.unwrap();
         let created = world.stack.state.create_schedule(&schedule, Some(sealed)).await.unwrap();
         assert_eq!(created, ScheduleWrite::Done);
         let night = created_at.plus(Duration::from_secs(2 * 3_600));
@@ -116,8 +121,15 @@ fn a_schedules_judge_is_asked_with_the_schedules_key_for_it() {
         for request in world.model.log() {
             assert_eq!(request.key.as_deref() == Some(KEY), request.is_judge, "each with its own");
         }
-        assert_eq!(credentials.get(run, ModelRole::Judge).await.unwrap(), None, "the run's copy is gone with it");
-        assert_eq!(credentials.get_for_schedule(id, ModelRole::Judge).await.unwrap(), Some(Secret::new(KEY).unwrap()));
+        assert_eq!(
+            credentials.get(run, ModelRole::Judge).await.unwrap(),
+            None,
+            "the run's copy is gone with it"
+        );
+        assert_eq!(
+            credentials.get_for_schedule(id, ModelRole::Judge).await.unwrap(),
+            Some(Secret::new(KEY).unwrap())
+        );
         let record = world.stack.state.schedule(id).await.unwrap().unwrap();
         let removal = credentials.removal_for_schedule(id).unwrap();
         world.stack.state.delete_schedule(&record, removal).await.unwrap();

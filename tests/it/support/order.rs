@@ -331,6 +331,7 @@ impl Order {
             owner: key.as_ref().map_or(Owner::Local, |key| world.stack.api.access.owner_of(key)),
             auth: if key.is_some() { AuthMode::ApiKey } else { AuthMode::System },
             schedule: None,
+            session: None,
             software: "test".into(),
             created_at: bench_clock::now(),
         };

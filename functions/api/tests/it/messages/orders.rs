@@ -59,6 +59,9 @@ async fn judges(recorder: &mut Recorder, local: &Server) {
     let public = Server::new(false, &vars).await;
     public.list(AccessKind::Key, "sk-caller", true, true).await;
     refuse(recorder, &public, &[KEY], judged(json!({ "model_id": "openrouter/dear" }))).await;
+    let by_user = json!({ "model_id": "chutes/m", "selected_benchmarks": ["tau_bench_telecom"],
+        "user_model": { "model_id": "openrouter/dear" } });
+    refuse(recorder, &public, &[KEY], by_user).await;
 }
 
 async fn limits(recorder: &mut Recorder) {

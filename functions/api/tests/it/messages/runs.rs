@@ -76,6 +76,13 @@ async fn requeues(recorder: &mut Recorder, server: &Server, over: bench_domain::
     recorder.name(&judged, "JUDGED");
     server.post(&format!("/api/runs/{judged}/cancel"), &[]).await;
     recorder.send(server, "POST", &path(&judged), &[]).await;
+    let talking = order(json!({ "model_id": "openrouter/m", "selected_benchmarks": ["tau_bench_telecom"],
+        "user_model": { "model_id": "openrouter/u" } }));
+    let user_key = [("x-user-authorization", "Bearer sk-user")];
+    let talking = id(&server.order("/api/runs", &user_key, &talking).await);
+    recorder.name(&talking, "TALKING");
+    server.post(&format!("/api/runs/{talking}/cancel"), &[]).await;
+    recorder.send(server, "POST", &path(&talking), &[]).await;
 
     let body = order(json!({ "model_id": "lmstudio/x", "budget_tokens": 100 }));
     let stopped = server.order("/api/runs", &[], &body).await;
