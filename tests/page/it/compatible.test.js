@@ -110,7 +110,7 @@ pageTest('the protocol of a benchmark is saved with every item', async ({ bench,
   const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Export protocol (Markdown)' }).click()])
   assert.equal(file.suggestedFilename(), `benchmark_protocol_${run.id}_mmlu_pro.md`)
   const text = fs.readFileSync(await file.path(), 'utf8')
-  assert.equal(text.match(/^## Item /gm)?.length, 5)
+  assert.equal(text.match(/^## \d+\. Item /gm)?.length, 5)
   for (const part of [run.id, 'oracle', 'page', '**Prompt**', '**Response**', '**Expected**', 'hash ', 'tokens ']) assert.ok(text.includes(part), `the protocol has ${part}`)
 })
 

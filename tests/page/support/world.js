@@ -27,7 +27,7 @@ export async function closeBrowser() {
  * @typedef {object} Options
  * @property {string[]} [serve] further arguments of `bench serve`
  * @property {Record<string, string>} [environment] further variables of the server
- * @property {(folder: string) => Promise<void>} [prepare] fills the folder before the server starts
+ * @property {(folder: string) => Promise<Record<string, string> | void>} [prepare] fills the folder before the server starts; may return further variables of the server
  * @property {number} [timeout] milliseconds
  * @property {string | false} [skip] reason why the test can't run here
  */
@@ -52,7 +52,7 @@ export class World {
     const bench = new Bench(makeFolder(), { OPENAI_COMPATIBLE_BASE_URL: model.url, ...environment })
     const world = new World(bench, model)
     try {
-      await prepare?.(bench.folder)
+      Object.assign(bench.environment, await prepare?.(bench.folder))
       await bench.start(...serve)
       return world
     } catch (error) {
