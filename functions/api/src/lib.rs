@@ -4,7 +4,7 @@
 //! renders the result. The command line calls the same functions ([`cancel_run`] and others, and
 //! [`bench_runs::Orders`] for new runs) in its own process.
 //!
-//! Anyone may read; only owners and the operator may change. No handler waits for a model or a dataset, with
+//! Anyone may read what isn't private; only owners and admins may change. No handler waits for a model or a dataset, with
 //! one exception: ordering a run may wait a few seconds for the provider's list of models.
 
 mod auth;

@@ -22,8 +22,8 @@ const EXPORTS: &str = include_str!("../../../exports/openapi.json");
     info(
         title = "Bench Runner",
         description = "Measures language models on benchmarks and exports results that others can verify.\n\n\
-            Anyone may read. A run belongs to the holder of the key that ordered it. Every field of an object is always \
-            present, null if it has no value. Times are UTC. An error has the form {\"detail\": …, \"code\": …}: act on the \
+            Anyone may read what isn't private. A run belongs to the caller that ordered it: a signed-in user or the \
+            holder of a key. Every field of an object is always present, null if it has no value. Times are UTC. An error has the form {\"detail\": …, \"code\": …}: act on the \
             code, since the detail may be reworded.",
         license(name = "MIT OR Apache-2.0"),
     ),

@@ -14,15 +14,17 @@ use bench_domain::report::ReportBuilder;
 use bench_domain::run::{DatasetUse, JudgeUse, Plan};
 use bench_domain::sample::shards_for;
 use bench_domain::{
-    Answer, Code, Finish, Generation, Outcome, Position, Prompt, RunId, SampleBody, SampleRef, Secret, Stage,
-    Usage, Verdict,
+    Answer, Code, Finish, Generation, Outcome, Position, Prompt, RunId, SESSION_COOKIE_CHARS, SampleBody,
+    SampleRef, Secret, SessionId, Stage, Usage, Verdict,
 };
 use bench_embedded::{Durability, Embedded, EmbeddedOptions};
 use bench_queue::{Message, QueueName, QueueSettings, Queues};
 use bench_runs::RunCreatorConfig;
 use bench_state::access::{AccessEntry, AccessKind};
 use bench_state::credentials::{Credentials, LocalKey, OwnerKey};
-use bench_state::{BodyRef, Claim, EventKind, NewEvent, PlannedSample, SampleRecord, SampleResult, State};
+use bench_state::{
+    BodyRef, Claim, EventKind, NewEvent, PlannedSample, SampleRecord, SampleResult, SessionRecord, State,
+};
 use bench_web::SecretLimits;
 use http::{Request, StatusCode};
 use serde_json::{Value, json};
@@ -130,6 +132,22 @@ impl Server {
         change(&mut entry);
         assert!(self.api.state.add_access(&entry).await.unwrap());
         entry
+    }
+
+    /// Signs a user in, and returns the session's cookie, whose value repeats this letter.
+    pub(crate) async fn sign_in(&self, letter: char, subject: &str, has_invoke_scope: bool) -> String {
+        let value = letter.to_string().repeat(SESSION_COOKIE_CHARS);
+        let now = bench_clock::now();
+        let session = SessionRecord {
+            id: SessionId::from_cookie(&value).unwrap(),
+            subject: subject.to_owned(),
+            name: format!("{subject}'s name"),
+            has_invoke_scope,
+            created_at: now,
+            ends_at: now.plus(Duration::from_secs(3_600)),
+        };
+        self.api.state.create_session(&session, None).await.unwrap();
+        format!("bench_session={value}")
     }
 
     pub(crate) async fn new(local: bool, vars: &[(&str, &str)]) -> Self {

@@ -111,6 +111,7 @@ fn of_labels() -> Vec<(&'static str, Value)> {
         ("tags", json!(numbers(101))),
         ("notes", json!(long(4_001))),
         ("notes", json!("\u{1b}[2J")),
+        ("visibility", json!("secret")),
     ]
 }
 
@@ -151,6 +152,8 @@ fn of_entries() -> Vec<(&'static str, Value)> {
         ("tasks", json!("perhaps")),
         ("expires_in_seconds", json!(1)),
         ("key", json!(7)),
+        ("user", json!("\n")),
+        ("user", json!(long(256))),
         ("orakel", json!(true)),
     ]
 }
@@ -173,6 +176,7 @@ fn queries() -> Vec<String> {
         "/api/runs?model=LONG",
         "/api/runs?benchmark=LONG",
         "/api/runs?owner=other",
+        "/api/runs?mine=x",
         "/api/runs?search=LONG",
         "/api/runs?limit=-1",
         "/api/runs?id_prefix=3f2",
@@ -202,6 +206,7 @@ fn queries() -> Vec<String> {
         "/api/runs/RUN/events?Last-Event-ID=LONG",
         "/api/schedules?limit=0",
         "/api/schedules?offset=x",
+        "/api/schedules?mine=x",
         "/api/schedules/SCHEDULE/firings?limit=201",
         "/api/schedules/SCHEDULE/firings?before=yesterday",
         "/api/ops/overview?minutes=29",

@@ -53,6 +53,8 @@ async fn callers(recorder: &mut Recorder, deployed: &Server) {
         let headers = [KEY, ("x-judge-authorization", judge)];
         recorder.post(deployed, "/api/runs", &headers, "ORDER", &order(json!({}))).await;
     }
+    let headers = [KEY, ("x-user-authorization", "sk-user")];
+    recorder.post(deployed, "/api/runs", &headers, "ORDER", &order(json!({}))).await;
     let token = [("authorization", "Bearer bra_revoked")];
     recorder.post(deployed, "/api/runs", &token, "ORDER", &order(json!({}))).await;
     recorder.send(deployed, "POST", "/api/admin/sync-models", &[]).await;
@@ -78,6 +80,23 @@ async fn callers(recorder: &mut Recorder, deployed: &Server) {
     deployed.list(AccessKind::Token, "bra_oracle", true, false).await;
     let plain = [("authorization", "Bearer bra_plain")];
     recorder.post(deployed, "/api/runs", &plain, "ORDER", &order(json!({}))).await;
+    let vars = [
+        ("CHUTES_CLIENT_ID", "cid"),
+        ("FRONTEND_URL", "https://bench.example"),
+        ("CHUTES_API_KEY", "sk-operator"),
+        ("OPENROUTER_API_KEY", "sk-operator"),
+    ];
+    let users = Server::new(false, &vars).await;
+    let cookie = users.sign_in('u', "s-1", false).await;
+    recorder.name(&cookie, "SESSION");
+    let chutes = json!({ "model_id": "chutes/a/b" });
+    let cross_site = [("cookie", cookie.as_str())];
+    recorder.post(&users, "/api/runs", &cross_site, "ORDER", &order(chutes.clone())).await;
+    let own_page = [("cookie", cookie.as_str()), ("origin", "https://bench.example")];
+    recorder.post(&users, "/api/runs", &own_page, &format!("ORDER + {chutes}"), &order(chutes)).await;
+    let other = json!({ "model_id": "openrouter/a/b" });
+    recorder.post(&users, "/api/runs", &own_page, &format!("ORDER + {other}"), &order(other)).await;
+    recorder.post(&users, "/api/runs", &own_page, "ORDER", &order(json!({}))).await;
     let gated = json!({ "selected_benchmarks": ["gpqa_diamond"] });
     let oracle = [("authorization", "Bearer bra_oracle")];
     recorder.post(deployed, "/api/runs", &oracle, &format!("ORDER + {gated}"), &order(gated)).await;
