@@ -135,7 +135,7 @@ impl Orders {
         }
         match orderer.and_then(|orderer| orderer.api_key.clone()) {
             Some(key) => inference.endpoint_with_key(provider, key),
-            None if orderer.is_some_and(|orderer| orderer.session_pays(provider.name)) => {
+            None if orderer.is_some_and(|orderer| orderer.needs_no_key(provider.name)) => {
                 inference.session_endpoint(provider)
             }
             None => inference.endpoint(provider),

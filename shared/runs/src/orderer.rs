@@ -57,6 +57,14 @@ impl Orderer {
         }
     }
 
+    /// Returns true if models of this provider are looked up without a key, since only the account of a signed-in user may pay
+    /// for them, even if its session lacks the scope: the access policy says so then.
+    pub(crate) fn needs_no_key(&self, provider: &str) -> bool {
+        let operator_pays = self.standing.spends_operators_money();
+        let is_user = matches!(self.standing, Standing::User(_)) && !operator_pays && provider == CHUTES;
+        is_user || self.session_pays(provider)
+    }
+
     /// Returns true if the account of a signed-in user pays for models of this provider, unless a key does.
     pub(crate) fn session_pays(&self, provider: &str) -> bool {
         self.session.is_some() && provider == CHUTES

@@ -402,7 +402,7 @@ impl Provider {
     async fn send(&self, request: RequestBuilder, time: Duration) -> Result<Response, SignInError> {
         let unreachable = |error: reqwest::Error| {
             // Its address may contain a secret.
-            let error = error.without_url();
+            let error = causes(&error.without_url());
             tracing::warn!(%error, "The sign-in provider can't be reached: {error}");
             SignInError::Unreachable
         };
@@ -423,14 +423,29 @@ impl Provider {
     }
 
     fn client(&self) -> Result<&reqwest::Client, SignInError> {
-        let built = self
-            .http
-            .get_or_init(|| http_client(self.config.is_local(), |builder| builder.connect_timeout(CALL_MAX)));
+        let built = self.http.get_or_init(|| {
+            http_client(self.config.is_local(), |builder| {
+                // Calls are rare, so a pooled connection would often be closed already.
+                builder.connect_timeout(CALL_MAX).pool_max_idle_per_host(0)
+            })
+        });
         built.as_ref().map_err(|error| {
             tracing::error!(%error, "There is no HTTP client for the sign-in provider: {error}");
             SignInError::Server
         })
     }
+}
+
+/// Returns an error with its causes.
+fn causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    text
 }
 
 fn read_tokens(body: &[u8]) -> Result<TokenResponse, SignInError> {

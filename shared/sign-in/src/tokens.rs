@@ -12,7 +12,7 @@ use bench_state::{State, StateError};
 use crate::provider::RenewalError;
 use crate::{Provider, TokenSet};
 
-/// Remaining lifetime below which an access token is renewed.
+/// Remaining lifetime below which an access token is renewed, or half of its life if that is shorter.
 pub const RENEW_BELOW: Duration = Duration::from_secs(300);
 /// Time for which a process uses a token without a look at the table, where another may have renewed or removed it.
 const CACHED_FOR: Duration = Duration::from_secs(30);
@@ -89,7 +89,10 @@ impl SessionTokens {
                 return Err(TokenError::Gone);
             };
             let is_valid = grant.expires_at.is_none_or(|end| now < end);
-            if grant.expires_at.is_none_or(|end| now.plus(RENEW_BELOW) < end) {
+            if grant
+                .expires_at
+                .is_none_or(|end| now.plus(RENEW_BELOW.min(end.since(grant.issued_at) / 2)) < end)
+            {
                 return Ok(self.cache(session, &grant, CACHED_FOR));
             }
             let Some(refresh) = grant.refresh.clone() else {
@@ -138,6 +141,17 @@ impl SessionTokens {
         Ok(())
     }
 
+    /// Ends a session that a newer one of the same user replaces, and forgets its tokens. They aren't revoked: at some providers,
+    /// the tokens of both sessions belong to one grant.
+    ///
+    /// # Errors
+    /// If the table can't be written.
+    pub async fn replace(&self, session: &SessionId) -> Result<(), StateError> {
+        self.state.end_session(session).await?;
+        self.forget(session);
+        self.credentials.delete_grant(session).await
+    }
+
     async fn renew(
         &self,
         provider: &Provider,
@@ -147,8 +161,14 @@ impl SessionTokens {
     ) -> Result<Secret, TokenError> {
         match provider.renew(refresh).await {
             Ok(TokenSet { access, refresh, expires_at }) => {
-                let renewed =
-                    Grant { access, refresh, expires_at, version: grant.version + 1, ends_at: grant.ends_at };
+                let renewed = Grant {
+                    access,
+                    refresh,
+                    issued_at: bench_clock::now(),
+                    expires_at,
+                    version: grant.version + 1,
+                    ends_at: grant.ends_at,
+                };
                 // Stored before it's used: the provider may no longer accept the old refresh token.
                 if self.credentials.store_renewed(session, &renewed).await? {
                     tracing::info!(session.id = %short(session), "Renewed the access token of a session");

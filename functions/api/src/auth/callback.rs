@@ -50,8 +50,8 @@ pub(crate) async fn callback(
     let attempt = name.as_deref().and_then(|name| cookies::value(&headers, name));
     let attempt = attempt.and_then(|secret| Attempt::from_parts(&state, secret));
     Ok(match finish(&api, sign_in, &page_url, &query, attempt).await {
-        Ok((value, return_to)) => {
-            replace_session(&api, &headers, &value).await;
+        Ok((value, session, return_to)) => {
+            replace_session(&api, &headers, &session).await;
             redirect(path_on_this_site(&return_to), [cookies::session(&value, is_secure), used_up])
         }
         Err(error) => {
@@ -61,14 +61,14 @@ pub(crate) async fn callback(
     })
 }
 
-/// Returns the cookie's value of the new session, and the path to show.
+/// Returns the cookie's value of the new session, the session, and the path to show.
 async fn finish(
     api: &Api,
     sign_in: &SignIn,
     page_url: &str,
     query: &str,
     attempt: Option<Attempt>,
-) -> Result<(String, String), SignInError> {
+) -> Result<(String, SessionRecord, String), SignInError> {
     if let Some(error) = parameter(query, "error") {
         return Err(SignInError::refused(&error));
     }
@@ -93,6 +93,7 @@ async fn finish(
     let grant = Grant {
         access: tokens.access,
         refresh: tokens.refresh,
+        issued_at: now,
         expires_at: tokens.expires_at,
         version: 0,
         ends_at,
@@ -101,21 +102,20 @@ async fn finish(
     let session = SessionRecord { id, subject, name, has_invoke_scope, created_at: now, ends_at };
     api.state.create_session(&session, Some(&sealed)).await.map_err(server)?;
     tracing::info!(has_invoke_scope, "A user signed in");
-    Ok((value, record.return_to))
+    Ok((value, session, record.return_to))
 }
 
 /// Ends the session that the browser had before. Its tokens stay for as long as open runs need them.
-async fn replace_session(api: &Api, headers: &HeaderMap, new: &str) {
-    let Some(old) = session_in(headers).filter(|old| SessionId::from_cookie(new).as_ref() != Some(old))
-    else {
-        return;
-    };
+async fn replace_session(api: &Api, headers: &HeaderMap, new: &SessionRecord) {
+    let Some(old) = session_in(headers).filter(|old| *old != new.id) else { return };
     let ended = async {
         let Some(session) = api.state.session(&old, bench_clock::now()).await? else { return Ok(()) };
-        if open_runs(api, &session).await?.is_empty() {
-            api.tokens.end(&old).await
-        } else {
+        if !open_runs(api, &session).await?.is_empty() {
             api.state.end_session(&old).await.map(drop)
+        } else if session.subject == new.subject {
+            api.tokens.replace(&old).await
+        } else {
+            api.tokens.end(&old).await
         }
     };
     if let Err(error) = ended.await {

@@ -57,12 +57,11 @@ pub(crate) async fn logout(
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Response, ApiError> {
-    let LogoutBody { end_runs } = if body.iter().all(u8::is_ascii_whitespace) {
-        LogoutBody::default()
-    } else {
-        serde_json::from_slice(&body).map_err(|error| {
-            ApiError::new(Code::InvalidRequest, format!("the body isn't an object with `end_runs`: {error}"))
-        })?
+    let LogoutBody { end_runs } = match body.trim_ascii() {
+        [] => LogoutBody::default(),
+        // A list would count as the values of the fields.
+        json @ [b'{', ..] => serde_json::from_slice(json).map_err(|_| bad_body())?,
+        _ => return Err(bad_body()),
     };
     if let Some(session) = api.session_of(&headers).await? {
         let open = open_runs(&api, &session).await?;
@@ -82,6 +81,13 @@ pub(crate) async fn logout(
     let mut response = ([(header::CACHE_CONTROL, no_store())], Json(view)).into_response();
     clear(&api, &headers, &mut response);
     Ok(response)
+}
+
+fn bad_body() -> ApiError {
+    ApiError::new(
+        Code::InvalidRequest,
+        "the body must be an object with `end_runs`, true or false, or be left out",
+    )
 }
 
 fn runs_open(count: usize) -> ApiError {

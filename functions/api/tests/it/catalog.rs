@@ -249,7 +249,7 @@ async fn auth_status_reports_no_login() {
     let status = server.get("/api/auth/status").await.json();
     assert_eq!(
         status,
-        json!({ "idp_configured": false, "authenticated": false, "user": null, "has_invoke_scope": false })
+        json!({ "idp_configured": false, "authenticated": false, "user": null, "has_invoke_scope": false, "pays": null })
     );
     assert_eq!(server.get("/api/auth/me").await.status, 401);
     assert_eq!(server.get("/api/auth/login").await.status, 501);

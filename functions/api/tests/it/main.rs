@@ -28,5 +28,6 @@ mod schedules;
 mod schema;
 mod search;
 mod server;
+mod sign_in;
 mod tasks;
 mod upstream;

@@ -28,6 +28,8 @@ pub struct Grant {
     pub access: Secret,
     /// Token that renews the other.
     pub refresh: Option<Secret>,
+    /// Time at which the access token was issued.
+    pub issued_at: Timestamp,
     /// Time at which the access token expires; `None` if the provider doesn't say.
     pub expires_at: Option<Timestamp>,
     /// Number of renewals.
@@ -84,6 +86,7 @@ impl Credentials {
         Ok(Some(Grant {
             access: access.ok_or_else(|| secret("opened", "the session's grant has no token"))?,
             refresh: tokens.refresh.and_then(|token| Secret::new(token)),
+            issued_at: reader.time("token_issued_at")?,
             expires_at: reader.maybe_time("token_expires_at")?,
             version: reader.number_or("version", 0)?,
             ends_at,
@@ -167,6 +170,7 @@ fn grant_record(session: &SessionId, grant: &Grant) -> Result<(Record, Secret), 
     let mut record = grant_key(session);
     record.insert("version".to_owned(), number(grant.version));
     record.insert("ends_at".to_owned(), time(grant.ends_at));
+    record.insert("token_issued_at".to_owned(), time(grant.issued_at));
     record.insert("expires_at".to_owned(), number(expires_at(grant.ends_at, FORGET_AFTER_S)));
     if let Some(end) = grant.expires_at {
         record.insert("token_expires_at".to_owned(), time(end));
