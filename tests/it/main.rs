@@ -33,6 +33,7 @@ mod provider;
 mod refused;
 mod requeue;
 mod restart;
+mod route_access;
 mod runtime_api;
 mod sandbox;
 mod schedules;
