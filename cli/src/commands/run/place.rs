@@ -357,7 +357,7 @@ mod tests {
                 name: Some("n".into()),
                 tags: vec!["t".into()],
                 notes: Some("n".into()),
-                ..RunLabels::default()
+                visibility: bench_domain::Visibility::Private,
             },
         };
         let model = Model {

@@ -107,7 +107,7 @@ pub(super) async fn run(args: EditArgs) -> anyhow::Result<ExitStatus> {
 fn description(run: &Run) -> String {
     let mut lines = vec![format!("Changed run {}", run.id)];
     for (name, value) in run.labels() {
-        lines.push(format!("  {:<7}{}", format!("{name}:"), value.replace('\n', "\n         ")));
+        lines.push(format!("  {:<7}{}", format!("{name}: "), value.replace('\n', "\n         ")));
     }
     lines.join("\n")
 }
