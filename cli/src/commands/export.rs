@@ -5,6 +5,7 @@ mod harbor;
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
+use bench_domain::BenchmarkName;
 use clap::{Args, ValueEnum};
 use serde_json::json;
 
@@ -19,6 +20,9 @@ Examples:
   bench export RUN                     a signed archive in the current folder
   bench export RUN --format csv --out results.csv
   bench export latest --format jsonl --out - | jq 'select(.is_correct == false)'
+  bench export RUN --format md --benchmark mmlu_pro
+                                       settings and every sample, for people
+  bench export RUN --format pdf        a report for reading, without prompts and answers
   bench export RUN --format harbor --out jobs/
                                        episodes, for `harbor view jobs`
   bench export RUN --server https://bench.example --out results/";
@@ -30,6 +34,9 @@ pub(crate) struct ExportArgs {
     /// Format of the file
     #[arg(long, value_enum, default_value_t = Format::Zip)]
     format: Format,
+    /// Benchmark of the run, for `--format md` [default: all of the run]
+    #[arg(long, value_name = "NAME")]
+    benchmark: Option<BenchmarkName>,
     /// File to write, an existing folder for it, or `-` for standard output [default: the current folder]
     #[arg(long, value_name = "FILE|DIR|-")]
     out: Option<PathBuf>,
@@ -53,6 +60,10 @@ enum Format {
     Csv,
     /// One JSON object per line and sample, with its whole texts
     Jsonl,
+    /// Protocol in Markdown: settings, results, and every sample with its texts
+    Md,
+    /// Report with a chart of the scores, settings and costs, without prompts and answers
+    Pdf,
     /// Folder of a Harbor job with the episodes of terminal tasks, for Harbor's viewer
     Harbor,
 }
@@ -63,6 +74,8 @@ impl Format {
             Self::Zip => "zip",
             Self::Csv => "csv",
             Self::Jsonl => "jsonl",
+            Self::Md => "md",
+            Self::Pdf => "pdf",
             Self::Harbor => "harbor",
         }
     }
@@ -71,6 +84,13 @@ impl Format {
 pub(crate) async fn run(args: ExportArgs) -> anyhow::Result<ExitStatus> {
     let to_stdout = args.out.as_deref() == Some(Path::new("-"));
     let out = args.out.unwrap_or_else(|| PathBuf::from("."));
+    if args.benchmark.is_some() && !matches!(args.format, Format::Md) {
+        return Err(Problem::usage(
+            "--benchmark is for --format md: other files have all benchmarks of the run",
+        )
+        .hint("leave --benchmark out, or give --format md")
+        .into());
+    }
     if let Format::Harbor = args.format {
         check_folder(&out)?;
     } else if to_stdout {
@@ -85,7 +105,11 @@ pub(crate) async fn run(args: ExportArgs) -> anyhow::Result<ExitStatus> {
         if let Format::Harbor = args.format {
             return harbor::write(&api.client, run, &out, args.force).await.map(Some);
         }
-        let path = format!("/api/runs/{run}/export?format={}", args.format.as_str());
+        let mut path = format!("/api/runs/{run}/export?format={}", args.format.as_str());
+        if let Some(benchmark) = &args.benchmark {
+            path.push_str("&benchmark=");
+            path.push_str(benchmark.as_str());
+        }
         match to_stdout {
             true => api.client.print_file(&path).await.map(|()| None),
             false => api.client.download(&path, &out).await.map(Some),
@@ -106,9 +130,14 @@ fn check_stdout(format: Format, json: bool) -> anyhow::Result<()> {
             .hint("leave --json out")
             .into());
     }
-    if format.as_str() == "zip" && std::io::stdout().is_terminal() {
-        return Err(Problem::usage("an archive is not text, so it is not written to a terminal")
-            .hint("`bench export RUN --out - > results.zip`, or give --format csv or jsonl")
+    if let (Format::Zip | Format::Pdf, true) = (format, std::io::stdout().is_terminal()) {
+        let (what, file) = match format {
+            Format::Pdf => ("a PDF", "report.pdf"),
+            _ => ("an archive", "results.zip"),
+        };
+        let option = if let Format::Pdf = format { " --format pdf" } else { "" };
+        return Err(Problem::usage(format!("{what} is not text, so it is not written to a terminal"))
+            .hint(format!("`bench export RUN{option} --out - > {file}`, or give --format csv, jsonl or md"))
             .into());
     }
     Ok(())
