@@ -158,8 +158,9 @@ async fn apply_layers(State(config): State<Arc<ServerConfig>>, request: Request,
         });
         as_api_error(answer).await
     };
-    // Never with credentials: the session's cookie is for pages of this server only.
-    if let Some(origin) = allowed {
+    // Never with credentials: the session's cookie is for pages of this server only. Files of the page are for no others.
+    let is_of_page = response.extensions().get::<Subresource>().is_some();
+    if let Some(origin) = allowed.filter(|_| !is_of_page) {
         response.headers_mut().insert(header::ACCESS_CONTROL_ALLOW_ORIGIN, origin);
     }
     response

@@ -12,6 +12,9 @@ const PAUSE = 200
 
 /** @typedef {Api.ModelView} Model */
 
+/** Models as the server listed them last, by name. @type {Map<string, Model>} */
+const listed = new Map()
+
 /**
  * Loads models whose name, slug or provider contains a text, those with most instances first.
  *
@@ -25,6 +28,7 @@ export async function findModels(search, signal, limit = MODELS_MAX) {
   const found = await api.get('/api/models', { query: { search, limit }, signal })
   // Compatible servers give a model's slug, without its provider.
   const models = (found.models ?? []).map((model) => ({ ...model, model: model.model ?? model.slug }))
+  for (const model of models) listed.set(model.model, model)
   return { models, total: found.total ?? models.length }
 }
 
@@ -162,8 +166,8 @@ export function modelPicker({ path, label, value, hint, placeholder, isOffered =
 
   async function describe(/** @type {string} */ name) {
     try {
-      const { models } = await findModels(name.slice(name.indexOf('/') + 1), signal, 200)
-      const model = models.find((each) => each.model === name)
+      if (!listed.has(name)) await findModels(name.slice(name.indexOf('/') + 1), signal, 200)
+      const model = listed.get(name)
       if (input.value === name) setText(facts, model ? factsOf(model) : 'Not listed by this server; ordered under this name.')
     } catch { /* the facts are an addition: the field works without them */ }
   }
