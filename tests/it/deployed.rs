@@ -30,7 +30,10 @@ fn a_callers_key_is_protected_by_kms() {
         assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
         check(&world, run, Expected::SUCCEEDED).await;
         assert!(world.model.log().iter().all(|request| request.key.as_deref() == Some(KEY)));
-        assert!(world.stack.credentials.get(run, ModelRole::Model).await.unwrap().is_none(), "gone with its run");
+        assert!(
+            world.stack.credentials.get(run, ModelRole::Model).await.unwrap().is_none(),
+            "gone with its run"
+        );
         let of = |action: &str| (action.to_owned(), Some(KMS_KEY_ID.to_owned()));
         // Encrypted once with the order, decrypted once for all samples.
         assert_eq!(*calls.lock().unwrap(), [of("Encrypt"), of("Decrypt")]);

@@ -94,9 +94,9 @@ impl RunSpec {
 
     /// Returns true if the access token of a signed-in user pays for any model.
     pub fn uses_session(&self) -> bool {
-        ModelRole::ALL.into_iter().any(|role| {
-            self.asked_model(role).is_some_and(|(_, auth)| auth == AuthMode::Idp)
-        })
+        ModelRole::ALL
+            .into_iter()
+            .any(|role| self.asked_model(role).is_some_and(|(_, auth)| auth == AuthMode::Idp))
     }
 
     /// Returns true if the model in this role has the address of the measured one, so that a key for one is for both.

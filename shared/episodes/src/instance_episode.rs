@@ -14,7 +14,7 @@ use crate::episode::{Advance, remove_environments};
 use crate::instance::{InstanceTask, VerificationTask};
 use crate::phases;
 use crate::program::Program;
-use crate::stop::{ENVIRONMENT_GONE, HOST_UNSUITABLE, TASK_REFUSED, Stop, is_by_agent};
+use crate::stop::{ENVIRONMENT_GONE, HOST_UNSUITABLE, Stop, TASK_REFUSED, is_by_agent};
 use crate::stored::{LOGS_BYTES_MAX, log_of};
 use crate::verdict::of_exception;
 

@@ -87,7 +87,11 @@ impl Session {
         let datasets = Arc::new(DatasetProgress::default());
         again::remember(server, data, Some(&work.out));
         if let Some(client) = server.client()? {
-            return Ok(Self { client: client.with_helper_keys(HelperKeys::from_variables()), local: None, datasets });
+            return Ok(Self {
+                client: client.with_helper_keys(HelperKeys::from_variables()),
+                local: None,
+                datasets,
+            });
         }
         let data_dir = data.path()?;
         if is_disk_full(&data_dir, false) {

@@ -196,7 +196,10 @@ async fn the_callers_key_is_stored_for_the_run_and_nowhere_else() {
     assert_eq!(record.spec.auth, AuthMode::ApiKey);
     assert!(matches!(record.spec.owner, Owner::Key(_)));
     assert!(!format!("{record:?}").contains("sk-caller"));
-    assert_eq!(server.api.credentials.get(id, ModelRole::Model).await.unwrap(), Some(Secret::new("sk-caller").unwrap()));
+    assert_eq!(
+        server.api.credentials.get(id, ModelRole::Model).await.unwrap(),
+        Some(Secret::new("sk-caller").unwrap())
+    );
     // No file of the services on disk contains the key as plain text.
     let mut files = vec![server.embedded.data_dir().to_owned()];
     let mut seen = 0;

@@ -31,3 +31,6 @@ mod server;
 mod sign_in;
 mod tasks;
 mod upstream;
+mod user_models;
+mod users;
+mod visibility;

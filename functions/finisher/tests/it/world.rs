@@ -6,7 +6,10 @@ use std::time::Duration;
 use bench_blobs::Blobs;
 use bench_domain::run::{AuthMode, Owner, Plan};
 use bench_domain::sample::SampleState;
-use bench_domain::{BenchmarkName, Code, ModelRole, Outcome, Position, RunId, RunSpec, SampleRef, Secret, Stage, Subset, Usage, Verdict, testing};
+use bench_domain::{
+    BenchmarkName, Code, ModelRole, Outcome, Position, RunId, RunSpec, SampleRef, Secret, Stage, Subset,
+    Usage, Verdict, testing,
+};
 use bench_embedded::{Durability, Embedded, EmbeddedOptions};
 use bench_finisher::Finisher;
 use bench_lambda::{Deadline, SqsEvent, SqsMessage};

@@ -114,7 +114,8 @@ async fn removing_keys_needs_no_kms() {
     let run = RunId::random();
     credentials.delete_up_to_generation(run, 1).await.unwrap();
     credentials.delete(run).await.unwrap();
-    let sealed = credentials.seal(run, ModelRole::Model, 1, &Secret::new("sk-secret").unwrap()).await.unwrap_err();
+    let sealed =
+        credentials.seal(run, ModelRole::Model, 1, &Secret::new("sk-secret").unwrap()).await.unwrap_err();
     assert!(matches!(sealed, StateError::Secret { verb: "sealed", .. }), "{sealed}");
     assert_eq!(embedded.fault_counts().by_name().get("deny"), None, "KMS was not asked");
 }

@@ -142,7 +142,8 @@ impl JudgeSource {
                     Code::JudgeKeyRequired,
                     "Run is missing API key credentials of its judge",
                 );
-                let key = Key::new(judge.auth, run.caller_keys.judge.clone(), run.spec.session.as_ref(), missing);
+                let key =
+                    Key::new(judge.auth, run.caller_keys.judge.clone(), run.spec.session.as_ref(), missing);
                 let client = clients.client(run, ModelRole::Judge, &judge.model, key);
                 client.map_or_else(could_not, Self::Model)
             }
@@ -178,7 +179,8 @@ impl UserSource {
                     Code::UserKeyRequired,
                     "Run is missing API key credentials of its user model",
                 );
-                let key = Key::new(user.auth, run.caller_keys.user.clone(), run.spec.session.as_ref(), missing);
+                let key =
+                    Key::new(user.auth, run.caller_keys.user.clone(), run.spec.session.as_ref(), missing);
                 let client = clients.client(run, ModelRole::UserModel, &user.model, key);
                 client.map_or_else(could_not, Self::Model)
             }

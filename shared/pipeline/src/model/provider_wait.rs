@@ -4,8 +4,8 @@
 
 use std::time::Duration;
 
-use bench_domain::{ModelRole, Timestamp};
 use bench_domain::eta::format_duration_seconds;
+use bench_domain::{ModelRole, Timestamp};
 use bench_inference::Failure;
 use bench_state::{EventKind, NewEvent, ProviderWait, StateError, WaitKind, WaitNoted};
 
