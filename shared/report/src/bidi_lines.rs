@@ -104,7 +104,8 @@ impl Typesetter<'_> {
             let visible = self.width(unit_text, style);
             // A unit ends with one space at most.
             let full = if unit_text.ends_with(' ') { visible + space } else { visible };
-            if used + visible <= width {
+            if used + visible <= width && self.fits(text, line.start..unit.end, used + visible, style, width)
+            {
                 line.end = unit.end;
                 used += full;
                 continue;
@@ -125,6 +126,12 @@ impl Typesetter<'_> {
         }
         lines.push(line);
         lines
+    }
+
+    /// Returns true if a line fits. A sum of widths ignores kerning between units, so a line that is nearly full is
+    /// measured.
+    fn fits(&self, text: &str, line: Range<usize>, sum: f32, style: TextStyle, width: f32) -> bool {
+        sum < width * 0.95 || self.width(text.get(line).unwrap_or_default(), style) <= width
     }
 
     /// Splits a word that is wider than a line. At least one character is in each part.
@@ -222,7 +229,12 @@ const fn is_closing(c: char) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::borrow::Cow;
+    use std::path::Path;
+
     use super::*;
+    use crate::fonts::Fonts;
+    use crate::style::BODY;
 
     fn units_of(text: &str) -> Vec<&str> {
         units(text).into_iter().map(|range| &text[range]).collect()
@@ -244,5 +256,54 @@ mod tests {
         assert_eq!(units_of(family), [family]);
         assert_eq!(clusters(family, 0..family.len()).len(), 1);
         assert_eq!(clusters("e\u{301}x", 0..4), [0..3, 3..4]);
+    }
+
+    fn fonts() -> Fonts {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/fonts");
+        Fonts::read(|name| std::fs::read(folder.join(name)).map(Cow::Owned)).unwrap()
+    }
+
+    #[test]
+    fn no_line_is_wider_than_its_box() {
+        let fonts = fonts();
+        let typesetter = Typesetter::new(&fonts).unwrap();
+        for text in [
+            "acme/نموذج اللغة 7B · 模型-語言모델 · แบบจำลองภาษา · भाषा मॉडल · מודל שפה · Модель 🚀",
+            "a b c d e f g h i j k l m n o p q r s t u v w x y z ".repeat(4).as_str(),
+            "openai-compatible/some-organization/some-model-with-a-long-name-20b-instruct-2026",
+            &"x".repeat(200),
+            &"บ".repeat(100),
+        ] {
+            for width in [20.0, 60.0, 133.0, 468.0] {
+                let all = TextBox { width, lines_max: usize::MAX, chars_max: 1_000 };
+                let lines = typesetter.lines(text, BODY, all);
+                let widest = lines.iter().map(|line| line.width).fold(0.0, f32::max);
+                assert!(widest <= width + 1.0, "{widest} in {width}: {text}");
+                let set: String =
+                    lines.iter().flat_map(|line| &line.runs).map(|run| run.text.as_str()).collect();
+                let letters = |text: &str| text.chars().filter(|c| *c != ' ').count();
+                assert_eq!(letters(&set), letters(text), "{text}");
+                let few = TextBox { lines_max: 2, ..all };
+                let cut = typesetter.lines(text, BODY, few);
+                assert!(
+                    cut.len() <= 2 && cut.iter().all(|line| line.width <= width + 1.0),
+                    "{width}: {text}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn right_to_left_text_is_set_from_the_right() {
+        let fonts = fonts();
+        let typesetter = Typesetter::new(&fonts).unwrap();
+        let one = TextBox { width: 400.0, lines_max: 1, chars_max: 100 };
+        let line = typesetter.lines("שלום abc", BODY, one).remove(0);
+        let runs: Vec<&str> = line.runs.iter().map(|run| run.text.trim()).collect();
+        assert_eq!(runs.iter().filter(|text| !text.is_empty()).collect::<Vec<_>>(), [&"abc", &"שלום"]);
+        // The first glyph from the left is the last letter.
+        let hebrew = line.runs.iter().find(|run| run.text.contains('ש')).unwrap();
+        let mut letters = hebrew.glyphs.iter().map(|glyph| &hebrew.text[glyph.text_range.clone()]);
+        assert_eq!(letters.find(|letter| *letter != " "), Some("ם"), "{hebrew:?}");
     }
 }
