@@ -114,6 +114,19 @@ pageTest('the protocol of a benchmark is saved with every item', async ({ bench,
   for (const part of [run.id, 'oracle', 'page', '**Prompt**', '**Response**', '**Expected**', 'hash ', 'tokens ']) assert.ok(text.includes(part), `the protocol has ${part}`)
 })
 
+pageTest('a run is exported as a report, and as protocols of all its benchmarks', async ({ bench, open }) => {
+  const run = await bench.ended((await bench.order({ selected_benchmarks: ['mmlu_pro', 'ifbench'], subset_count: 2 })).id)
+  const { page } = await open(`/runs/${run.id}`)
+  await settled(page)
+  for (const [name, start] of [['Report (PDF)', '%PDF-'], ['Protocol (Markdown)', '# Benchmark protocol: mmlu']]) {
+    await page.getByRole('main').getByRole('button', { name: 'Export', exact: true }).click()
+    const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('menuitem', { name }).click()])
+    const text = fs.readFileSync(await file.path(), 'latin1')
+    assert.ok(text.startsWith(start), `${name}: ${text.slice(0, 40)}`)
+    if (start.startsWith('#')) assert.deepEqual(text.match(/^# .*/gm), ['# Benchmark protocol: mmlu\\_pro', '# Benchmark protocol: ifbench'])
+  }
+})
+
 pageTest('figures are formatted the same everywhere', async ({ open }) => {
   const { page } = await open('/')
   const texts = await page.evaluate(async () => {
