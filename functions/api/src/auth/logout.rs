@@ -4,16 +4,17 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use axum::Json;
-use axum::body::Bytes;
-use axum::extract::State;
+use axum::body::Body;
+use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use bench_domain::run::Owner;
 use bench_domain::{Code, RunId, RunStatus};
 use bench_state::{RunFilter, SessionRecord, StateError};
 use bench_web::ApiError;
+use bench_web::body::{BODY_BYTES_MAX, read_bytes, read_object};
 use bench_web::error::ErrorBody;
 use http::{HeaderMap, header};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::login::no_store;
@@ -25,12 +26,11 @@ use crate::runs::lifecycle::cancel_run;
 const OPEN_RUNS_MAX: u64 = 10_000;
 
 /// Choices of a sign-out.
-#[derive(Debug, Default, Deserialize, ToSchema)]
-#[serde(deny_unknown_fields)]
+#[derive(Debug, ToSchema)]
+#[allow(dead_code)] // describes what `read_end_runs` reads
 pub(crate) struct LogoutBody {
     /// True to cancel the open runs that the session pays for. Otherwise the sign-out is refused while there are any.
-    #[serde(default)]
-    end_runs: bool,
+    end_runs: Option<bool>,
 }
 
 /// Confirmation of a sign-out.
@@ -44,7 +44,7 @@ pub(crate) struct LogoutView {
 /// Ends the session of the request's cookie, and revokes its tokens at the provider. Succeeds without a session, too.
 #[utoipa::path(
     post, path = "/api/auth/logout", tag = "sign-in",
-    request_body(content = LogoutBody, description = "May be left out"),
+    request_body(content = Option<LogoutBody>, description = "May be left out"),
     responses(
         (status = 200, body = LogoutView),
         (status = 403, body = ErrorBody, description = "The request isn't from a page of this server"),
@@ -52,17 +52,10 @@ pub(crate) struct LogoutView {
         (status = 422, body = ErrorBody, description = "The body isn't an object with `end_runs`"),
     ),
 )]
-pub(crate) async fn logout(
-    State(api): State<Arc<Api>>,
-    headers: HeaderMap,
-    body: Bytes,
-) -> Result<Response, ApiError> {
-    let LogoutBody { end_runs } = match body.trim_ascii() {
-        [] => LogoutBody::default(),
-        // A list would count as the values of the fields.
-        json @ [b'{', ..] => serde_json::from_slice(json).map_err(|_| bad_body())?,
-        _ => return Err(bad_body()),
-    };
+pub(crate) async fn logout(State(api): State<Arc<Api>>, request: Request) -> Result<Response, ApiError> {
+    let (parts, body) = request.into_parts();
+    let headers = parts.headers;
+    let end_runs = read_end_runs(&headers, body).await?;
     if let Some(session) = api.session_of(&headers).await? {
         let open = open_runs(&api, &session).await?;
         if !open.is_empty() && !end_runs {
@@ -83,11 +76,16 @@ pub(crate) async fn logout(
     Ok(response)
 }
 
-fn bad_body() -> ApiError {
-    ApiError::new(
-        Code::InvalidRequest,
-        "the body must be an object with `end_runs`, true or false, or be left out",
-    )
+/// Reads the body. Clients of the compatible system send none.
+async fn read_end_runs(headers: &HeaderMap, body: Body) -> Result<bool, ApiError> {
+    let bytes = read_bytes(headers, body, BODY_BYTES_MAX).await?;
+    if bytes.is_empty() {
+        return Ok(false);
+    }
+    let mut fields = read_object(headers, Body::from(bytes)).await?;
+    let end_runs = fields.flag("end_runs");
+    fields.finish()?;
+    Ok(end_runs)
 }
 
 fn runs_open(count: usize) -> ApiError {

@@ -79,11 +79,11 @@ pub(crate) async fn status(State(api): State<Arc<Api>>, headers: HeaderMap) -> R
     let session = session.ok().flatten().filter(|_| api.sign_in.is_some());
     let has_invoke_scope = session.as_ref().is_some_and(|session| session.has_invoke_scope);
     let operator_pays = api.config.runs.policy.operator_pays_for_users;
-    let pays = session.as_ref().and_then(|_| match (has_invoke_scope, operator_pays) {
-        (true, _) => Some(Payer::User),
-        (false, true) => Some(Payer::Operator),
-        (false, false) => None,
-    });
+    let pays = match (session.is_some(), has_invoke_scope, operator_pays) {
+        (true, true, _) => Some(Payer::User),
+        (true, false, true) => Some(Payer::Operator),
+        _ => None,
+    };
     let view = AuthView {
         idp_configured: api.sign_in.is_some(),
         authenticated: session.is_some(),

@@ -9,6 +9,7 @@ mod operators;
 mod orders;
 mod requests;
 mod runs;
+mod sign_in;
 mod tasks;
 
 use std::collections::BTreeSet;
@@ -169,6 +170,7 @@ async fn every_refusal_is_as_written_down() {
     runs::record(&mut recorder).await;
     operators::record(&mut recorder).await;
     tasks::record(&mut recorder).await;
+    sign_in::record(&mut recorder).await;
 
     let has_status = |code: &&Code| code.status().is_some();
     let missing: Vec<Code> = Code::ALL

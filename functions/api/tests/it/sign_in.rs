@@ -47,9 +47,8 @@ impl Browser {
     }
 
     async fn log_out(&mut self, server: &Server, body: &str) -> Reply {
-        let headers = [("cookie", self.header()), ("origin", PAGE.to_owned())];
-        let headers: Vec<(&str, &str)> =
-            headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let cookie = self.header();
+        let headers = [("cookie", cookie.as_str()), ORIGIN, ("content-type", "application/json")];
         let reply = server.ask("POST", "/api/auth/logout", &headers, body.to_owned()).await;
         self.keep(&reply);
         reply

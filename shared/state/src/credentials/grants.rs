@@ -85,7 +85,7 @@ impl Credentials {
         let access = Secret::new(tokens.access);
         Ok(Some(Grant {
             access: access.ok_or_else(|| secret("opened", "the session's grant has no token"))?,
-            refresh: tokens.refresh.and_then(|token| Secret::new(token)),
+            refresh: tokens.refresh.and_then(Secret::new),
             issued_at: reader.time("token_issued_at")?,
             expires_at: reader.maybe_time("token_expires_at")?,
             version: reader.number_or("version", 0)?,

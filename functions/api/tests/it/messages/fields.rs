@@ -324,15 +324,21 @@ pub(super) fn unrefused(recorder: &Recorder, document: &Value) -> Vec<String> {
         let unrefused = fields.into_iter().filter(|field| !recorder.refuses(route, field));
         missing.extend(unrefused.map(|field| format!("{schema} {field}")));
     }
+    // Browsers are sent to a page that says what is wrong.
+    let is_for_browsers = |path: &str| matches!(path, "/api/auth/login" | "/api/auth/callback");
     for (path, operations) in document["paths"].as_object().unwrap() {
+        if is_for_browsers(path) {
+            continue;
+        }
         let route = path.replace("{run_id}", "RUN").replace("{schedule_id}", "SCHEDULE");
         let route = route.replace("{benchmark_name}", "mmlu_pro").replace("{task_id}", "7");
         let parameters =
             operations.as_object().unwrap().values().flat_map(|one| one["parameters"].as_array());
         let queries = parameters.flatten().filter(|parameter| parameter["in"] == "query");
         // Exports are another function.
-        let names =
-            queries.map(|parameter| parameter["name"].as_str().unwrap()).filter(|name| *name != "format");
+        let is_export = route.ends_with("/export");
+        let names = queries.map(|parameter| parameter["name"].as_str().unwrap());
+        let names = names.filter(|name| *name != "format" && !is_export);
         missing.extend(
             names.filter(|name| !recorder.refuses(&route, name)).map(|name| format!("{route}?{name}")),
         );

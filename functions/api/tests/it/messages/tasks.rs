@@ -62,7 +62,7 @@ async fn uploads(recorder: &mut Recorder, server: &Server) {
 
 async fn tasks(recorder: &mut Recorder, server: &Server) {
     for path in [
-        "/api/tasks?skip=-1&limit=101&all=maybe",
+        "/api/tasks?skip=-1&limit=101&all=maybe&mine=maybe",
         &format!("/api/tasks?status={}", "x".repeat(LONG_NAME)),
         "/api/tasks/x",
         "/api/tasks/7",
