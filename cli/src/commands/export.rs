@@ -22,7 +22,7 @@ Examples:
   bench export latest --format jsonl --out - | jq 'select(.is_correct == false)'
   bench export RUN --format md --benchmark mmlu_pro
                                        settings and every sample, for people
-  bench export RUN --format pdf        a report for reading, without prompts and answers
+  bench export RUN --format pdf        a report without prompts and answers
   bench export RUN --format harbor --out jobs/
                                        episodes, for `harbor view jobs`
   bench export RUN --server https://bench.example --out results/";
