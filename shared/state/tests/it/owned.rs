@@ -60,11 +60,11 @@ fn lists_show_hidden_runs_to_their_owners_only() {
         let last = write(&state, 5, &Owner::Local, Visibility::Public).await;
         assert_eq!(list(&state, None, 0, 9).await, (vec![last, bobs, private, unlisted, open], 5));
         assert_eq!(list(&state, Some(&[]), 0, 9).await, (vec![last, open], 2));
-        assert_eq!(list(&state, Some(&[ann.clone()]), 0, 9).await, (vec![last, private, unlisted, open], 4));
+        assert_eq!(list(&state, Some(std::slice::from_ref(&ann)), 0, 9).await, (vec![last, private, unlisted, open], 4));
         assert_eq!(list(&state, Some(&[bob.clone(), Owner::Local]), 0, 9).await, (vec![last, bobs, open], 3));
         // Pages don't have gaps where hidden runs are.
         assert_eq!(list(&state, Some(&[]), 1, 1).await, (vec![open], 2));
-        assert_eq!(list(&state, Some(&[ann.clone()]), 1, 2).await, (vec![private, unlisted], 4));
+        assert_eq!(list(&state, Some(std::slice::from_ref(&ann)), 1, 2).await, (vec![private, unlisted], 4));
 
         set(&state, private, Visibility::Public).await;
         set(&state, open, Visibility::Unlisted).await;
@@ -89,7 +89,7 @@ fn an_owner_finds_its_own_runs() {
         let others = write_of(&state, "acme/other", 2, &other, Visibility::Public).await;
         let keyed = write_of(&state, "acme/other", 3, &key, Visibility::Public).await;
         let hidden = write_of(&state, "acme/other", 4, &ann, Visibility::Private).await;
-        assert_eq!(state.runs_of(&[ann.clone()]).await.unwrap(), [hidden, first]);
+        assert_eq!(state.runs_of(std::slice::from_ref(&ann)).await.unwrap(), [hidden, first]);
         assert_eq!(state.runs_of(&[other]).await.unwrap(), [others]);
         assert_eq!(state.runs_of(&[key, ann.clone()]).await.unwrap(), [hidden, keyed, first]);
         assert!(state.runs_of(&[]).await.unwrap().is_empty());
