@@ -3,7 +3,7 @@
 import { api } from '../core/api.js'
 import { h, replace, withCode } from '../core/dom.js'
 import { router } from '../core/router.js'
-import { session, signInAddress } from '../core/session.js'
+import { payer, session, signInAddress } from '../core/session.js'
 import { toast, withModule } from '../core/states.js'
 
 /**
@@ -56,10 +56,10 @@ function initialOf(name) {
 
 /** Says whose account pays for runs of this browser. */
 function payerInWords() {
-  if (api.key || api.adminSecret) return 'Your key is used instead'
-  const { has_invoke_scope: isAllowed, pays = isAllowed ? 'user' : null } = session.state ?? {}
-  if (pays === 'user') return 'Runs use your Chutes account'
-  return pays === 'operator' ? 'Runs are paid by the operator' : 'May not pay for runs'
+  const who = payer()
+  if (who === 'credentials') return 'Your key is used instead'
+  if (who === 'user') return 'Runs use your Chutes account'
+  return who === 'operator' ? 'Runs are paid by the operator' : 'May not pay for runs'
 }
 
 /**

@@ -40,6 +40,18 @@ class Session extends EventTarget {
 export const session = new Session()
 
 /**
+ * Returns who pays for runs that this browser orders without a key of their own: `credentials` if a key or an admin secret of the
+ * page counts before the sign-in, null if the account may not pay.
+ *
+ * @returns {'credentials' | 'user' | 'operator' | null}
+ */
+export function payer() {
+  if (api.key || api.adminSecret) return 'credentials'
+  const { has_invoke_scope: isAllowed, pays = isAllowed ? 'user' : null } = session.state ?? {}
+  return pays
+}
+
+/**
  * Returns the address that signs in and comes back.
  *
  * @param {string} [back] path of the page; by default the present one

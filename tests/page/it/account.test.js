@@ -81,6 +81,17 @@ pageTest('the header says whose account pays', async (world) => {
     await settled(page)
     await page.getByRole('banner').getByText(said).waitFor()
     await page.getByRole('main').getByText(phrase).waitFor()
+    // A key or an admin secret counts before the account: header and form agree.
+    for (const name of ['bench-key', 'bench-admin-secret']) {
+      // As another window of this browser stores them.
+      await page.evaluate((name) => {
+        localStorage.clear()
+        localStorage.setItem(name, 'secret-1')
+        dispatchEvent(new StorageEvent('storage', { key: name }))
+      }, name)
+      await page.getByRole('banner').getByText('Your key is used instead').waitFor()
+      await page.getByRole('main').getByText(/only if you pay yourself/).waitFor()
+    }
     await page.close()
   }
 })

@@ -2,7 +2,7 @@
 
 import { api } from '../../core/api.js'
 import { h, replace } from '../../core/dom.js'
-import { session } from '../../core/session.js'
+import { payer, session } from '../../core/session.js'
 import { framed, setProblem } from './control.js'
 
 /**
@@ -45,10 +45,10 @@ export function payerPhrase(signal) {
 }
 
 function phraseOf() {
-  const { has_invoke_scope: isAllowed, pays = isAllowed ? 'user' : null } = session.state ?? {}
-  if (!session.isSignedIn || api.key) return 'only if you pay yourself, or this server asks for one'
-  if (pays === 'user') return 'none needed: your Chutes account pays for models of Chutes'
-  return pays === 'operator' ? 'none needed: the operator of this server pays' : 'needed: your account may not pay for runs'
+  const who = payer()
+  if (!session.isSignedIn || who === 'credentials') return 'only if you pay yourself, or this server asks for one'
+  if (who === 'user') return 'none needed: your Chutes account pays for models of Chutes'
+  return who === 'operator' ? 'none needed: the operator of this server pays' : 'needed: your account may not pay for runs'
 }
 
 function fromHeader() {
