@@ -69,12 +69,16 @@ impl<S: Send + Sync> FromRequestParts<S> for Identity {
     }
 }
 
-/// Returns the id of the session that a request's cookie names; `None` without a cookie, or with one that this server can't have
-/// issued.
+/// Returns the id of the session that a request's cookie names; `None` without a cookie, with one that this server can't have
+/// issued, or with two different ones: a page of a neighboring host can add a cookie of the same name, and the order of cookies
+/// doesn't say which of them is this server's.
 pub fn session_in(headers: &HeaderMap) -> Option<SessionId> {
     let cookies = headers.get_all(header::COOKIE).into_iter().filter_map(|value| value.to_str().ok());
-    let mut pairs = cookies.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    pairs.find_map(|(name, value)| (name == SESSION_COOKIE).then(|| SessionId::from_cookie(value)).flatten())
+    let pairs = cookies.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    let values = pairs.filter(|(name, _)| *name == SESSION_COOKIE).map(|(_, value)| value);
+    let mut ids = values.filter_map(SessionId::from_cookie);
+    let first = ids.next()?;
+    ids.all(|id| id == first).then_some(first)
 }
 
 /// Returns the caller with a valid session.
@@ -94,11 +98,7 @@ pub(crate) fn user(access: &Access, session: SessionRecord) -> Caller {
 ///
 /// # Errors
 /// 403 for requests of other pages, and for those that don't name their page.
-pub(crate) fn refuse_cross_site(
-    access: &Access,
-    method: &Method,
-    headers: &HeaderMap,
-) -> Result<(), ApiError> {
+pub fn refuse_cross_site(access: &Access, method: &Method, headers: &HeaderMap) -> Result<(), ApiError> {
     if matches!(*method, Method::GET | Method::HEAD | Method::OPTIONS) {
         return Ok(());
     }
@@ -148,6 +148,12 @@ mod tests {
             assert_eq!(session_in(&headers(&[("cookie", &cookies)])), id, "{cookies}");
         }
         assert_eq!(session_in(&headers(&[("cookie", "a=1"), ("cookie", &own)])), id);
+        assert_eq!(session_in(&headers(&[("cookie", &own), ("cookie", &own)])), id, "the same value twice");
+        let other = format!("bench_session={}", "d".repeat(SESSION_COOKIE_CHARS));
+        for cookies in [format!("{other}; {own}"), format!("{own}; {other}")] {
+            assert_eq!(session_in(&headers(&[("cookie", &cookies)])), None, "{cookies}");
+        }
+        assert_eq!(session_in(&headers(&[("cookie", &own), ("cookie", &other)])), None);
         for cookies in [String::new(), "bench_session=".into(), format!("x{own}"), format!("{own}x")] {
             assert_eq!(session_in(&headers(&[("cookie", &cookies)])), None, "{cookies}");
         }
