@@ -182,6 +182,11 @@ impl Caller {
         self.sees(&spec.owner, spec.labels.visibility)
     }
 
+    /// Returns true if lists show a run to the caller.
+    pub fn finds_run(&self, spec: &RunSpec) -> bool {
+        spec.labels.visibility.is_public() || self.owns(&spec.owner)
+    }
+
     /// Lets only owners and admins pass.
     ///
     /// # Errors

@@ -121,10 +121,6 @@ impl State {
         if labeled.as_ref().is_some_and(HashSet::is_empty) {
             return Ok(RunPage::default());
         }
-        let hidden = match &filter.viewer {
-            Some(owners) => self.runs_hidden_from(owners).await?,
-            None => HashSet::new(),
-        };
         let mut conditions = Vec::new();
         let mut values = HashMap::from([(":partition".to_owned(), value)]);
         if let Some(slug) = &filter.model_slug {
@@ -148,20 +144,23 @@ impl State {
             .into_paginator()
             .items()
             .send();
-        let mut page = RunPage::default();
+        let mut runs = Vec::new();
         while let Some(record) = pages.next().await {
             let record = record.map_err(|error| StateError::sdk("list runs", error))?;
-            let is_shown = page.total >= offset && (page.runs.len() as u64) < limit;
-            if is_shown || labeled.is_some() || !hidden.is_empty() {
-                let run = run_of_sort(Reader::new(&record).text("index_sort")?)?;
-                if labeled.as_ref().is_some_and(|labeled| !labeled.contains(&run)) || hidden.contains(&run) {
-                    continue;
-                }
-                page.runs.extend(is_shown.then_some(run));
+            let run = run_of_sort(Reader::new(&record).text("index_sort")?)?;
+            if labeled.as_ref().is_none_or(|labeled| labeled.contains(&run)) {
+                runs.push(run);
             }
-            page.total += 1;
         }
-        Ok(page)
+        // After the index, so that a hidden run that was created in the meantime isn't listed.
+        if let Some(owners) = &filter.viewer {
+            let hidden = self.runs_hidden_from(owners).await?;
+            runs.retain(|run| !hidden.contains(run));
+        }
+        let total = runs.len() as u64;
+        let count = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+        let runs = runs.into_iter().skip(count(offset)).take(count(limit)).collect();
+        Ok(RunPage { runs, total })
     }
 }
 
