@@ -5,8 +5,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Visibility of a run or schedule to callers other than its owner and admins.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+/// Visibility of a run or schedule to callers other than its owner and admins. Stricter ones are greater.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Visibility {
     /// All callers find it in lists and can read it.
@@ -34,6 +34,11 @@ impl Visibility {
             Self::Unlisted => "unlisted",
             Self::Private => "private",
         }
+    }
+
+    /// Returns the stricter of two.
+    pub fn stricter(self, other: Self) -> Self {
+        self.max(other)
     }
 
     /// Returns true for the default.
@@ -67,6 +72,8 @@ mod tests {
             assert_eq!(visibility.as_str().parse(), Ok(visibility));
             assert_eq!(serde_json::to_value(visibility).unwrap(), visibility.as_str());
         }
+        use Visibility::{Private, Public, Unlisted};
+        assert_eq!([Public.stricter(Unlisted), Private.stricter(Unlisted)], [Unlisted, Private]);
         assert!("secret".parse::<Visibility>().unwrap_err().to_string().contains("`secret`"));
     }
 }

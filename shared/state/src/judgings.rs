@@ -3,14 +3,13 @@
 //! A judging gets its number from the write that creates its run, on condition that the number is free. The number
 //! stays in use after that run is deleted, and is removed with the run whose answers are judged.
 
-use aws_sdk_dynamodb::types::{ConditionCheck, TransactWriteItem};
 use bench_domain::run::{JudgeSpec, RejudgedRun};
 use bench_domain::{RunId, RunSpec, Timestamp};
 
 use crate::access::{LimitScope, OrderLimits};
 use crate::attributes::{Reader, Record, json, number, text};
 use crate::credentials::SealedKey;
-use crate::keys::{self, JUDGING, judging_sort, key, run_partition};
+use crate::keys::{JUDGING, judging_sort, key, run_partition};
 use crate::runs::new_run_limit;
 use crate::{Idempotency, NewEvent, State, StateError};
 
@@ -60,8 +59,8 @@ impl JudgingRecord {
 
 impl State {
     /// Creates a run that judges the answers of `original` again, with the next free number. This function sets
-    /// `spec.rejudges`; the caller sets the judge. `limits` are those of open runs, and are checked by the write
-    /// itself.
+    /// `spec.rejudges` and makes the run at most as visible as the original; the caller sets the judge. `limits` are those of
+    /// open runs, and are checked by the write itself.
     pub async fn create_rejudging(
         &self,
         original: RunId,
@@ -73,6 +72,9 @@ impl State {
         let judge = spec.judge.clone();
         let judge = judge.ok_or_else(|| StateError::damaged("run", "it has no judge"))?;
         for _ in 0..RACES_MAX {
+            let Some(judged) = self.run(original).await? else { return Ok(RejudgingCreation::Gone) };
+            let judged = judged.spec.labels.clone();
+            spec.labels.visibility = spec.labels.visibility.stricter(judged.visibility);
             let last = self.last_judging(original).await?;
             let version = last.map_or(FIRST_VERSION, |version| version.saturating_add(1));
             let rejudges = RejudgedRun { run: original, version };
@@ -81,7 +83,7 @@ impl State {
             let mut items =
                 self.new_run_items(spec, &event, idempotency, spec.created_at, sealed.clone(), limits)?;
             let first_extra = items.len();
-            items.push(self.run_exists_check(original)?);
+            items.push(self.unchanged_labels_check(original, &judged)?);
             let mut record = key(run_partition(original), judging_sort(version));
             record.insert("run".into(), text(spec.id.to_string()));
             record.insert("judge".into(), json("judging", &judge)?);
@@ -94,9 +96,8 @@ impl State {
                     let made = self.run(spec.id).await?.and_then(|run| run.spec.rejudges);
                     return Ok(made.map_or(RejudgingCreation::Gone, RejudgingCreation::Created));
                 }
-                Err(canceled) if canceled.condition_failed(first_extra) => {
-                    return Ok(RejudgingCreation::Gone);
-                }
+                // The original was deleted, or got other labels.
+                Err(canceled) if canceled.condition_failed(first_extra) => {}
                 Err(canceled) if canceled.condition_failed(first_extra + 1) => {
                     if let Some(idempotency) = idempotency
                         && self.run_for_key(idempotency).await?.is_some()
@@ -115,16 +116,6 @@ impl State {
             }
         }
         Err(StateError::Service { verb: "create the run", problem: "others always took the version".into() })
-    }
-
-    fn run_exists_check(&self, run: RunId) -> Result<TransactWriteItem, StateError> {
-        let check = ConditionCheck::builder()
-            .table_name(&self.table)
-            .set_key(Some(keys::run(run)))
-            .condition_expression("attribute_exists(pk) AND attribute_not_exists(deleted)")
-            .build()
-            .map_err(|error| StateError::damaged("run", error))?;
-        Ok(TransactWriteItem::builder().condition_check(check).build())
     }
 
     async fn last_judging(&self, run: RunId) -> Result<Option<u32>, StateError> {

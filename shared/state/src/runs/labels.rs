@@ -9,7 +9,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use aws_sdk_dynamodb::types::{AttributeValue, Delete, Put, TransactWriteItem, Update};
+use aws_sdk_dynamodb::types::{AttributeValue, ConditionCheck, Delete, Put, TransactWriteItem, Update};
 use bench_domain::{RunId, RunLabels, RunSpec};
 
 use super::change::Transition;
@@ -31,6 +31,11 @@ pub struct SearchedLabels {
     pub name_lower: String,
     /// Tags.
     pub tags: Vec<String>,
+}
+
+/// Returns the condition that a run has these labels, as `:old`.
+fn are_unchanged(labels: &RunLabels) -> &'static str {
+    if labels.is_empty() { "attribute_not_exists(#labels)" } else { "#labels = :old" }
 }
 
 impl State {
@@ -58,9 +63,51 @@ impl State {
 
     /// Changes the labels of a run in any state, if they are still those of `run`.
     pub async fn change_labels(&self, run: &RunRecord, labels: &RunLabels) -> Result<Transition, StateError> {
+        self.change_labels_if(run, labels, None).await
+    }
+
+    /// Changes the labels of a run that judges the answers of `original` again, like [`State::change_labels`], if those of
+    /// `original` are unchanged, too.
+    pub async fn change_rejudge_labels(
+        &self,
+        run: &RunRecord,
+        labels: &RunLabels,
+        original: &RunRecord,
+    ) -> Result<Transition, StateError> {
+        let check = self.unchanged_labels_check(original.spec.id, &original.spec.labels)?;
+        self.change_labels_if(run, labels, Some(check)).await
+    }
+
+    /// Returns a check that a run exists and has these labels.
+    pub(crate) fn unchanged_labels_check(
+        &self,
+        run: RunId,
+        labels: &RunLabels,
+    ) -> Result<TransactWriteItem, StateError> {
+        let mut check = ConditionCheck::builder()
+            .table_name(&self.table)
+            .set_key(Some(keys::run(run)))
+            .condition_expression(format!(
+                "attribute_exists(pk) AND attribute_not_exists(deleted) AND {}",
+                are_unchanged(labels)
+            ))
+            .expression_attribute_names("#labels", LABELS);
+        if !labels.is_empty() {
+            check = check.expression_attribute_values(":old", json("run", labels)?);
+        }
+        let check = check.build().map_err(|error| StateError::damaged("run", error))?;
+        Ok(TransactWriteItem::builder().condition_check(check).build())
+    }
+
+    async fn change_labels_if(
+        &self,
+        run: &RunRecord,
+        labels: &RunLabels,
+        check: Option<TransactWriteItem>,
+    ) -> Result<Transition, StateError> {
         let (spec, old) = (&run.spec, &run.spec.labels);
         let change = if labels.is_empty() { "REMOVE #labels" } else { "SET #labels = :new" };
-        let is_unchanged = if old.is_empty() { "attribute_not_exists(#labels)" } else { "#labels = :old" };
+        let is_unchanged = are_unchanged(old);
         let mut update = Update::builder()
             .table_name(&self.table)
             .set_key(Some(keys::run(spec.id)))
@@ -81,6 +128,7 @@ impl State {
             None => self.labels_delete(spec)?,
         };
         let mut items = vec![TransactWriteItem::builder().update(update).build(), record];
+        items.extend(check);
         if labels.visibility != old.visibility {
             items.push(self.hidden_change(spec, labels)?);
         }
