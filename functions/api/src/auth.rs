@@ -7,24 +7,21 @@ mod callback;
 mod cookies;
 mod login;
 mod logout;
-mod settings;
 mod status;
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use axum::Router;
 use axum::routing::{get, post};
 use bench_domain::Code;
-use bench_sign_in::Provider;
 use bench_state::SessionRecord;
+use bench_web::ApiError;
 use bench_web::identity::session_in;
-use bench_web::{ApiError, ServerConfig};
-use http::{HeaderMap, header};
+use http::HeaderMap;
 use utoipa::OpenApi;
 
 use crate::Api;
-
-pub use settings::SignInSettings;
+use crate::sign_in::SignIn;
 
 /// Path to which the provider sends browsers back.
 const CALLBACK: &str = "/api/auth/callback";
@@ -44,44 +41,12 @@ pub(crate) fn routes() -> Router<Arc<Api>> {
         .route("/api/auth/logout", post(logout::logout))
 }
 
-/// The server's sign-in.
-#[derive(Debug)]
-pub(crate) struct SignIn {
-    provider: Arc<Provider>,
-    page_url: Option<String>,
-    /// Address that a server on this machine listens on.
-    own_address: OnceLock<String>,
-}
-
-impl SignIn {
-    pub(crate) fn new(settings: SignInSettings) -> Self {
-        let SignInSettings { provider, page_url } = settings;
-        Self { provider: Arc::new(Provider::new(provider)), page_url, own_address: OnceLock::new() }
-    }
-
-    /// Returns the client of the provider.
-    pub(crate) fn provider(&self) -> &Arc<Provider> {
-        &self.provider
-    }
-
-    /// Returns the address of this server's pages, such as `https://bench.example`.
-    fn page_url(&self, headers: &HeaderMap, config: &ServerConfig) -> Result<String, ApiError> {
-        if let Some(known) = self.page_url.as_ref().or_else(|| self.own_address.get()) {
-            return Ok(known.clone());
-        }
-        // On this machine, other layers have checked that the host is a loopback address.
-        let host = headers.get(header::HOST).and_then(|host| host.to_str().ok()).filter(|_| config.local);
-        let host = host.ok_or_else(|| ApiError::internal("the address of the page isn't known"))?;
-        Ok(format!("http://{host}"))
-    }
-}
-
 impl Api {
     /// Sets the address that a server on this machine listens on, such as `http://127.0.0.1:3000`. Browsers come back from a
     /// sign-in to it. Has no effect if `FRONTEND_URL` is set, or after the first call.
     pub fn set_own_address(&self, address: &str) {
         if let Some(sign_in) = &self.sign_in {
-            let _ = sign_in.own_address.set(address.trim_end_matches('/').to_owned());
+            sign_in.set_own_address(address);
         }
     }
 

@@ -12,7 +12,7 @@ use bench_tasks::TaskLimits;
 use bench_web::auth::origin_of;
 use bench_web::{SecretLimits, ServerConfig};
 
-use crate::auth::SignInSettings;
+use crate::sign_in::SignInSettings;
 
 const MAINTENANCE_MESSAGE: &str = "the server is under maintenance and takes no new runs; try again later";
 /// Default number of runs that the queue estimate assumes to be evaluated at a time.

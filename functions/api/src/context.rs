@@ -22,13 +22,13 @@ use bench_web::Access;
 use bench_web::views::SummaryView;
 use tokio::sync::Semaphore;
 
-use crate::auth::SignIn;
 use crate::cache::confirmations::Confirmations;
 use crate::cache::ops::Ops;
 use crate::cache::queue_positions::QueuePositions;
 use crate::cache::run_facts::CachedFacts;
 use crate::cache::tasks::{ARCHIVES_AT_ONCE, CachedResults, CachedRunTasks, CachedStats, EpisodeCache};
 use crate::config::ApiConfig;
+use crate::sign_in::SignIn;
 use crate::views::benchmark::StoredData;
 
 /// Maximum number of open event streams. Further clients receive the events so far and poll again.

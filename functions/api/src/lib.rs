@@ -18,6 +18,7 @@ mod refusal;
 mod runs;
 mod schedules;
 mod server;
+mod sign_in;
 mod tasks;
 mod views;
 
@@ -28,7 +29,6 @@ use axum::middleware::from_fn_with_state;
 use bench_lambda::metrics;
 use bench_web::Guard;
 
-pub use auth::SignInSettings;
 pub use catalog::benchmarks::{benchmarks, default_benchmarks};
 pub use catalog::models::{ModelView, list_models, sync_models};
 pub use config::{ApiConfig, coverage_min};
@@ -46,6 +46,7 @@ pub use runs::requeue::{ChosenSample, Requeue};
 pub use runs::viewer::Viewer;
 pub use schedules::{FiringView, ScheduleView};
 pub use server::document;
+pub use sign_in::SignInSettings;
 pub use views::benchmark::{
     BenchmarkJudgeView, BenchmarkView, DatasetFacts, OfficialTextView, OptionView, PromptView, ProtocolView,
     SandboxView, SourceView, StoredData, StoredDataset, describe,

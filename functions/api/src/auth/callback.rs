@@ -17,8 +17,9 @@ use http::HeaderMap;
 
 use super::login::{failed, parameter, path_on_this_site, redirect};
 use super::logout::open_runs;
-use super::{CALLBACK, SignIn, cookies};
+use super::{CALLBACK, cookies};
 use crate::Api;
+use crate::sign_in::SignIn;
 
 /// Finishes a sign-in: browsers come here from the provider.
 #[utoipa::path(
