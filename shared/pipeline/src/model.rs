@@ -9,7 +9,7 @@ mod wait;
 use std::borrow::Cow;
 use std::time::Duration;
 
-use bench_domain::{Answer, Generation, ModelRole, Prompt};
+use bench_domain::{Answer, Generation, ModelRole, Prompt, Secret};
 use bench_inference::{ChatRequest, Endpoint, Failure, FailureKind, Fatal};
 use bench_sign_in::TokenError;
 use serde_json::Value;
@@ -109,9 +109,34 @@ impl Pipeline {
         Ok(asked)
     }
 
-    /// Sends the request, and returns early if the run ends.
+    /// Sends the request, and repeats it with another access token if a session pays and the gateway refuses its token. Returns
+    /// early if the run ends.
     async fn send(
         &self,
+        claimed: &ClaimedSample,
+        client: &ModelClient,
+        question: &Question<'_>,
+    ) -> AskResult {
+        let mut refused = None;
+        for _ in 0..TOKENS_MAX {
+            let endpoint = match self.endpoint(client, refused.as_ref()).await {
+                Ok(endpoint) => endpoint,
+                Err(failure) => return AskResult::Failed(failure),
+            };
+            match self.send_to(&endpoint, claimed, client, question).await {
+                AskResult::Failed(failure) if client.session.is_some() && is_refused(&failure) => {
+                    tracing::info!(run.id = %claimed.sample.run, "The gateway refused a session's access token");
+                    refused = endpoint.key().cloned();
+                }
+                asked => return asked,
+            }
+        }
+        AskResult::Failed(Failure::session_over(SESSION_OVER))
+    }
+
+    async fn send_to(
+        &self,
+        endpoint: &Endpoint,
         claimed: &ClaimedSample,
         client: &ModelClient,
         question: &Question<'_>,
@@ -121,11 +146,7 @@ impl Pipeline {
         let Question { prompt, generation, reply_schema, tools, is_continued } = *question;
         let request =
             ChatRequest { model: &client.model.slug, prompt, generation, reply_schema, tools, is_continued };
-        let endpoint = match self.endpoint(client).await {
-            Ok(endpoint) => endpoint,
-            Err(failure) => return AskResult::Failed(failure),
-        };
-        let call = self.chat.complete(&endpoint, &request, Some(Instant::now() + time));
+        let call = self.chat.complete(endpoint, &request, Some(Instant::now() + time));
         tokio::pin!(call);
         let _asking = client.refusals.begin_request();
         let keys = &claimed.run.keys;
@@ -139,8 +160,7 @@ impl Pipeline {
                         keys.redact_answer(&mut answer);
                         AskResult::Answer(Box::new(answer))
                     }
-                    Err(failure) => {
-                        let mut failure = of_session(client, failure);
+                    Err(mut failure) => {
                         failure.redact(keys);
                         AskResult::Failed(failure)
                     }
@@ -157,10 +177,18 @@ impl Pipeline {
 }
 
 impl Pipeline {
-    /// Returns the endpoint of a model, with a valid access token if a signed-in user pays.
-    async fn endpoint<'a>(&self, client: &'a ModelClient) -> Result<Cow<'a, Endpoint>, Failure> {
+    /// Returns the endpoint of a model, with a valid access token if a signed-in user pays: another one than the refused one.
+    async fn endpoint<'a>(
+        &self,
+        client: &'a ModelClient,
+        refused: Option<&Secret>,
+    ) -> Result<Cow<'a, Endpoint>, Failure> {
         let Some(session) = &client.session else { return Ok(Cow::Borrowed(&client.endpoint)) };
-        match self.tokens.access_token(session).await {
+        let token = match refused {
+            Some(refused) => self.tokens.replace_refused(session, refused).await,
+            None => self.tokens.access_token(session).await,
+        };
+        match token {
             Ok(token) => Ok(Cow::Owned(client.endpoint.with_key(token))),
             Err(TokenError::Gone) => Err(Failure::session_over(SESSION_OVER)),
             Err(error @ TokenError::NotConfigured) => Err(Failure::session_over(error.to_string())),
@@ -178,10 +206,13 @@ const SESSION_OVER: &str = "Chutes session expired or invalid; sign in again and
 /// Time after which a token that couldn't be read is read again.
 const TOKEN_RETRY: Duration = Duration::from_secs(5);
 
-/// Returns the failure of a request that a session paid for: a refused access token means that the session is over.
-fn of_session(client: &ModelClient, failure: Failure) -> Failure {
-    let is_refused = failure.status == Some(401) && failure.kind == FailureKind::FatalForRun(Fatal::Key);
-    if client.session.is_some() && is_refused { Failure::session_over(SESSION_OVER) } else { failure }
+/// Number of access tokens that the gateway may refuse before the session counts as over: a cached one, the stored one, and a
+/// renewed one.
+const TOKENS_MAX: usize = 3;
+
+/// Returns true if the provider refused the key of a request.
+fn is_refused(failure: &Failure) -> bool {
+    failure.status == Some(401) && failure.kind == FailureKind::FatalForRun(Fatal::Key)
 }
 
 /// Logs that the end of a wait wasn't written: the answer that ended it must not be lost with it.

@@ -117,19 +117,26 @@ impl Credentials {
         condition_held("claim the renewal of the session's grant", claimed)
     }
 
-    /// Gives up a claim, so that any process may try again. Does nothing if the grant was renewed or removed.
-    pub async fn release_renewal(&self, session: &SessionId, grant: &Grant) -> Result<(), StateError> {
-        let released = self
+    /// Shortens a claim after a failed renewal, so that any process may try again at `until`. Does nothing if the grant was renewed
+    /// or removed.
+    pub async fn defer_renewal(
+        &self,
+        session: &SessionId,
+        grant: &Grant,
+        until: Timestamp,
+    ) -> Result<(), StateError> {
+        let deferred = self
             .client
             .update_item()
             .table_name(&self.table)
             .set_key(Some(grant_key(session)))
-            .update_expression("REMOVE claimed_until")
+            .update_expression("SET claimed_until = :until")
             .condition_expression("version = :version")
+            .expression_attribute_values(":until", time(until))
             .expression_attribute_values(":version", number(grant.version))
             .send()
             .await;
-        condition_held("release the renewal of the session's grant", released).map(drop)
+        condition_held("defer the renewal of the session's grant", deferred).map(drop)
     }
 
     /// Stores a renewed grant, which ends the claim. Returns false if its predecessor was removed or renewed by another process.
