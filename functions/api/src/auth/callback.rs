@@ -111,7 +111,7 @@ async fn replace_session(api: &Api, headers: &HeaderMap, new: &SessionRecord) {
     let Some(old) = session_in(headers).filter(|old| *old != new.id) else { return };
     let ended = async {
         let Some(session) = api.state.session(&old, bench_clock::now()).await? else { return Ok(()) };
-        if !open_runs(api, &session).await?.is_empty() {
+        if !open_runs(api, &session.id).await?.is_empty() {
             api.state.end_session(&old).await.map(drop)
         } else if session.subject == new.subject {
             api.tokens.replace(&old).await

@@ -1,6 +1,6 @@
 //! Ends sessions.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use axum::Json;
@@ -8,11 +8,13 @@ use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use bench_domain::run::Owner;
-use bench_domain::{Code, RunId, RunStatus};
+use bench_domain::{Code, RunId, RunStatus, SessionId};
 use bench_state::{RunFilter, SessionRecord, StateError};
 use bench_web::ApiError;
 use bench_web::body::{BODY_BYTES_MAX, read_bytes, read_object};
 use bench_web::error::ErrorBody;
+use bench_web::identity::refuse_cross_site;
+use futures_util::{StreamExt, TryStreamExt, stream};
 use http::{HeaderMap, header};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -24,6 +26,8 @@ use crate::runs::lifecycle::cancel_run;
 
 /// Maximum number of open runs in all, which bounds the lists that are read.
 const OPEN_RUNS_MAX: u64 = 10_000;
+/// Number of runs that are read at the same time.
+const READS_AT_ONCE: usize = 16;
 
 /// Choices of a sign-out.
 #[derive(Debug, ToSchema)]
@@ -48,7 +52,7 @@ pub(crate) struct LogoutView {
     responses(
         (status = 200, body = LogoutView),
         (status = 403, body = ErrorBody, description = "The request isn't from a page of this server"),
-        (status = 409, body = ErrorBody, description = "The session pays for open runs, and `end_runs` isn't true"),
+        (status = 409, body = ErrorBody, description = "The session, or an ended one of the same user, pays for open runs, and `end_runs` isn't true"),
         (status = 422, body = ErrorBody, description = "The body isn't an object with `end_runs`"),
     ),
 )]
@@ -57,9 +61,11 @@ pub(crate) async fn logout(State(api): State<Arc<Api>>, request: Request) -> Res
     let headers = parts.headers;
     let end_runs = read_end_runs(&headers, body).await?;
     if let Some(session) = api.session_of(&headers).await? {
-        let open = open_runs(&api, &session).await?;
-        if !open.is_empty() && !end_runs {
-            return Err(runs_open(open.len()));
+        // The guard doesn't check it for requests with other credentials, which this route doesn't look at.
+        refuse_cross_site(&api.access, &parts.method, &headers)?;
+        let Payments { runs, replaced } = payments(&api, &session).await?;
+        if !runs.is_empty() && !end_runs {
+            return Err(runs_open(runs.len()));
         }
         for run in open {
             match cancel_run(&api, run).await {
@@ -96,24 +102,65 @@ fn runs_open(count: usize) -> ApiError {
     ApiError::new(Code::RunsOpen, detail)
 }
 
-/// Returns the open runs that a session pays for.
-pub(super) async fn open_runs(api: &Api, session: &SessionRecord) -> Result<Vec<RunId>, StateError> {
+/// Open runs that a sign-out ends.
+struct Payments {
+    runs: Vec<RunId>,
+    /// Sessions of the same user that ended before, and whose tokens were left to some of these runs.
+    replaced: BTreeSet<SessionId>,
+}
+
+/// Finds the open runs that a session pays for, or that an ended session of the same user does. Runs of the user's sessions in other
+/// browsers aren't among them.
+async fn payments(api: &Api, session: &SessionRecord) -> Result<Payments, StateError> {
     let owner = Owner::User(session.subject.clone());
-    let mut open = Vec::new();
+    let (mut runs, mut is_over) = (Vec::new(), HashMap::new());
+    for (run, payer) in paid_runs(api).await? {
+        if payer.session == session.id {
+            runs.push(run);
+            continue;
+        }
+        if payer.owner != owner {
+            continue;
+        }
+        if !is_over.contains_key(&payer.session) {
+            let found = api.state.session(&payer.session, bench_clock::now()).await?;
+            is_over.insert(payer.session.clone(), found.is_none());
+        }
+        if is_over.get(&payer.session) == Some(&true) {
+            runs.push(run);
+        }
+    }
+    let replaced = is_over.into_iter().filter_map(|(id, is_over)| is_over.then_some(id)).collect();
+    Ok(Payments { runs, replaced })
+}
+
+/// Returns the open runs that a session pays for, whoever owns them.
+pub(super) async fn open_runs(api: &Api, session: &SessionId) -> Result<Vec<RunId>, StateError> {
+    let paid = paid_runs(api).await?.into_iter();
+    Ok(paid.filter(|(_, payer)| payer.session == *session).map(|(run, _)| run).collect())
+}
+
+/// Session that pays for a run, and the run's owner.
+struct RunPayer {
+    session: SessionId,
+    owner: Owner,
+}
+
+/// Returns all open runs that sessions pay for.
+async fn paid_runs(api: &Api) -> Result<Vec<(RunId, RunPayer)>, StateError> {
+    // A run that starts meanwhile is in both lists.
+    let mut open = HashSet::new();
     for status in [RunStatus::Queued, RunStatus::Running] {
         let filter = RunFilter { status: Some(status), ..RunFilter::default() };
         open.extend(api.state.list_runs(&filter, 0, OPEN_RUNS_MAX).await?.runs);
     }
-    if open.is_empty() {
-        return Ok(open);
-    }
-    let own: HashSet<RunId> = api.state.runs_of(&[owner]).await?.into_iter().collect();
-    let mut paid = Vec::new();
-    for run in open.into_iter().filter(|run| own.contains(run)) {
-        let found = api.state.run(run).await?;
-        if found.is_some_and(|found| found.spec.session.as_ref() == Some(&session.id)) {
-            paid.push(run);
-        }
-    }
-    Ok(paid)
+    let read = stream::iter(open).map(|run| payer_of(api, run)).buffered(READS_AT_ONCE);
+    let read: Vec<Option<(RunId, RunPayer)>> = read.try_collect().await?;
+    Ok(read.into_iter().flatten().collect())
+}
+
+async fn payer_of(api: &Api, run: RunId) -> Result<Option<(RunId, RunPayer)>, StateError> {
+    let Some(found) = api.state.run(run).await? else { return Ok(None) };
+    let owner = found.spec.owner.clone();
+    Ok(found.spec.session.clone().map(|session| (run, RunPayer { session, owner })))
 }
