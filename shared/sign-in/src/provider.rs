@@ -1,6 +1,6 @@
 //! The provider's endpoints.
 
-use std::sync::OnceLock;
+use std::sync::{OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use bench_domain::{Secret, Timestamp};
@@ -20,10 +20,16 @@ pub const SCOPES: &str = "openid profile chutes:invoke account:read";
 const INVOKE_SCOPE: &str = "chutes:invoke";
 /// Time limit of a call.
 const CALL_MAX: Duration = Duration::from_secs(10);
-/// Time limit of a call that revokes a token, which nobody should wait for.
+/// Time limit of a call that revokes a token. Short, since users who sign out wait for it.
 const REVOCATION_MAX: Duration = Duration::from_secs(3);
 /// Time for which the provider's description is valid.
 const DESCRIPTION_VALID: Duration = Duration::from_secs(3_600);
+/// Time for which a provider counts as one without a description.
+const NO_DESCRIPTION_VALID: Duration = Duration::from_secs(300);
+/// Time for which an old description is used after a failed attempt to read it anew.
+const DESCRIPTION_RETRY: Duration = Duration::from_secs(30);
+/// Time for which the provider's keys are valid.
+const KEYS_VALID: Duration = Duration::from_secs(3_600);
 /// Minimum time between two readings of the provider's keys.
 const KEYS_VALID_MIN: Duration = Duration::from_secs(10);
 /// Maximum length of a response in bytes.
@@ -42,8 +48,17 @@ const NAME_CHARS_MAX: usize = 80;
 pub struct Provider {
     config: SignInConfig,
     http: OnceLock<Result<reqwest::Client, String>>,
-    endpoints: Mutex<Option<(Instant, Endpoints)>>,
+    endpoints: std::sync::Mutex<Option<KnownEndpoints>>,
+    /// Held while the description is read, with the time and the error of the last failure.
+    reading: Mutex<Option<(Instant, SignInError)>>,
     keys: Mutex<Option<(Instant, PublicKeys)>>,
+}
+
+/// Endpoints, and the time until which they are used without another look at the description.
+#[derive(Debug, Clone)]
+struct KnownEndpoints {
+    endpoints: Endpoints,
+    until: Instant,
 }
 
 /// Tokens that the provider issued.
@@ -128,7 +143,13 @@ impl Response {
 impl Provider {
     /// Creates a client. Calls nothing.
     pub fn new(config: SignInConfig) -> Self {
-        Self { config, http: OnceLock::new(), endpoints: Mutex::default(), keys: Mutex::default() }
+        Self {
+            config,
+            http: OnceLock::new(),
+            endpoints: std::sync::Mutex::default(),
+            reading: Mutex::default(),
+            keys: Mutex::default(),
+        }
     }
 
     /// Returns the settings.
@@ -288,7 +309,7 @@ impl Provider {
             nonce: &nonce,
             now: bench_clock::now(),
         };
-        let known = self.public_keys(keys, Duration::MAX).await?;
+        let known = self.public_keys(keys, KEYS_VALID).await?;
         let checked = match verify(token, &known, expected) {
             // The provider may have new keys: they are read once more.
             Err(IdTokenError::UnknownKey) => {
@@ -338,30 +359,63 @@ impl Provider {
 
     /// Returns the provider's addresses, from its description if it has one.
     async fn endpoints(&self) -> Result<Endpoints, SignInError> {
-        // One caller reads it; the others wait for the result.
-        let mut known = self.endpoints.lock().await;
-        if let Some((read_at, endpoints)) = known.as_ref()
-            && read_at.elapsed() < DESCRIPTION_VALID
-        {
-            return Ok(endpoints.clone());
+        let asked_at = Instant::now();
+        let known = match self.known_endpoints() {
+            Some(known) if asked_at < known.until => return Ok(known.endpoints),
+            known => known,
+        };
+        // One caller reads the description. The others use an old one, or wait for the result if there is none.
+        let mut failed = match (self.reading.try_lock(), known) {
+            (Ok(failed), _) => failed,
+            (Err(_), Some(old)) => return Ok(old.endpoints),
+            (Err(_), None) => self.reading.lock().await,
+        };
+        let known = self.known_endpoints();
+        if let Some(known) = known.as_ref().filter(|known| asked_at < known.until) {
+            return Ok(known.endpoints.clone());
         }
+        // Callers who waited for an attempt that failed don't each make one of their own.
+        if let Some((_, error)) = failed.as_ref().filter(|(at, _)| *at > asked_at) {
+            return Err(error.clone());
+        }
+        let old = known.map(|known| known.endpoints);
+        let read = self.read_endpoints(old.as_ref()).await;
+        let (endpoints, valid) = match (read, old) {
+            (Ok(endpoints), _) if endpoints.keys.is_none() => (endpoints, NO_DESCRIPTION_VALID),
+            (Ok(endpoints), _) => (endpoints, DESCRIPTION_VALID),
+            (Err(SignInError::Unreachable), Some(old)) => (old, DESCRIPTION_RETRY),
+            (Err(error), _) => {
+                *failed = Some((Instant::now(), error.clone()));
+                return Err(error);
+            }
+        };
+        *self.endpoints.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some(KnownEndpoints { endpoints: endpoints.clone(), until: Instant::now() + valid });
+        Ok(endpoints)
+    }
+
+    fn known_endpoints(&self) -> Option<KnownEndpoints> {
+        self.endpoints.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Reads the description. A provider that had one must keep it: without it, ID tokens wouldn't be checked.
+    async fn read_endpoints(&self, old: Option<&Endpoints>) -> Result<Endpoints, SignInError> {
         let url =
             Url::parse(&Endpoints::description_url(&self.config)).map_err(|_| SignInError::BadProvider)?;
         let response = self.call(&url, CALL_MAX, |request| request).await?;
+        let had_description = old.is_some_and(|old| old.keys.is_some());
         let endpoints = match response.status {
             200 => Endpoints::read(&self.config, &response.body),
-            404 => Endpoints::fixed(&self.config),
+            404 if !had_description => Endpoints::fixed(&self.config),
             status => {
                 tracing::warn!(http.status = status, "The provider's description of itself can't be read");
                 return Err(SignInError::Unreachable);
             }
         };
-        let endpoints = endpoints.map_err(|error| {
+        endpoints.map_err(|error| {
             tracing::warn!(%error, "The sign-in provider isn't usable: {error}");
             SignInError::BadProvider
-        })?;
-        *known = Some((Instant::now(), endpoints.clone()));
-        Ok(endpoints)
+        })
     }
 
     /// Writes a form with the client's secret, if there is one.
