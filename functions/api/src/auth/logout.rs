@@ -67,14 +67,17 @@ pub(crate) async fn logout(State(api): State<Arc<Api>>, request: Request) -> Res
         if !runs.is_empty() && !end_runs {
             return Err(runs_open(runs.len()));
         }
-        for run in open {
+        for run in runs {
             match cancel_run(&api, run).await {
                 // It ended meanwhile.
                 Err(error) if error.code() == Code::RunNotCancelable => {}
                 ended => ended?,
             }
         }
-        api.tokens.end(&session.id).await?;
+        // The browser's own session last: a repeat needs it.
+        for id in replaced.iter().chain([&session.id]) {
+            api.tokens.end(id).await?;
+        }
     }
     let view = LogoutView { success: true, message: "Logged out successfully" };
     let mut response = ([(header::CACHE_CONTROL, no_store())], Json(view)).into_response();
