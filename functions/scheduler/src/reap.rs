@@ -8,7 +8,6 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use bench_domain::run::AuthMode;
 use bench_domain::{RunId, Timestamp};
 use bench_state::{RunFilter, StateError};
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -56,9 +55,7 @@ impl Scheduler {
     async fn reap_run(&self, run: RunId, now: Timestamp) -> Result<Option<bool>, StateError> {
         let Some(record) = self.state.run(run).await? else { return Ok(None) };
         let since = record.state.completed_at();
-        let by_judge = record.spec.judge.as_ref().is_some_and(|judge| judge.auth == AuthMode::ApiKey);
-        let has_none = record.spec.auth != AuthMode::ApiKey && !by_judge;
-        if has_none || since.is_none_or(|since| now < since.plus(SETTLED_FOR)) {
+        if !record.spec.uses_callers_keys() || since.is_none_or(|since| now < since.plus(SETTLED_FOR)) {
             return Ok(None);
         }
         if !self.credentials.has(run).await? {

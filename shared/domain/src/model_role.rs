@@ -92,6 +92,11 @@ impl RunSpec {
         self.asked_model(role).is_some_and(|(_, auth)| auth == AuthMode::ApiKey)
     }
 
+    /// Returns true if keys of the caller pay for any model.
+    pub fn uses_callers_keys(&self) -> bool {
+        ModelRole::ALL.into_iter().any(|role| self.uses_callers_key(role))
+    }
+
     /// Returns true if the access token of a signed-in user pays for any model.
     pub fn uses_session(&self) -> bool {
         ModelRole::ALL
@@ -110,12 +115,26 @@ impl RunSpec {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run::UserSpec;
+    use crate::{Generation, RunId, testing};
 
     #[test]
     fn stored_names_are_the_stable_ones() {
         for role in ModelRole::ALL {
             assert_eq!(serde_json::to_value(role).unwrap(), role.as_str());
             assert_eq!(role.label().replace(' ', "_"), role.as_str());
+        }
+    }
+
+    #[test]
+    fn keys_of_every_role_are_the_callers_keys() {
+        let simulator = testing::model("openrouter/acme/user");
+        for auth in [AuthMode::System, AuthMode::Idp, AuthMode::ApiKey] {
+            let mut spec = testing::spec(RunId::random(), testing::template("chutes/a/b", "mmlu_pro"));
+            assert!(!spec.uses_callers_keys());
+            let generation = Generation::default();
+            spec.user = Some(UserSpec { model: simulator.clone(), auth, generation, price: None });
+            assert_eq!(spec.uses_callers_keys(), auth == AuthMode::ApiKey, "{auth:?}");
         }
     }
 
