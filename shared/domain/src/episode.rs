@@ -36,6 +36,16 @@ pub struct EpisodeState {
     /// Tokens of all calls of the user simulator.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user_paid: Option<Usage>,
+    /// Number of earlier rounds that ended with an exception. Rounds whose sandbox was lost don't count. Checkpoints of older
+    /// versions don't have it.
+    #[serde(default, skip_serializing_if = "is_no_exception")]
+    pub exceptions: u32,
+}
+
+/// Tells serde to leave the number out of checkpoints without exceptions.
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes fields by reference")]
+const fn is_no_exception(exceptions: &u32) -> bool {
+    *exceptions == 0
 }
 
 /// Start of an episode, as its checkpoint has it: the part of [`EpisodeState`] that views need. An episode starts when it has
@@ -173,6 +183,7 @@ impl EpisodeState {
             agent: None,
             paid: None,
             user_paid: None,
+            exceptions: 0,
         }
     }
 }

@@ -185,6 +185,7 @@ pub fn in_another_sandbox(state: &EpisodeState, round: u32) -> EpisodeState {
         agent: state.agent.clone(),
         paid: state.paid,
         user_paid: state.user_paid,
+        exceptions: state.exceptions,
         ..EpisodeState::new(round, state.nonce.clone())
     };
     note_dialogue(&mut next);

@@ -308,9 +308,9 @@ impl Pipeline {
         mut report: EpisodeReport,
         change: Option<String>,
     ) -> Result<(), PipelineError> {
-        if bench_episodes::is_retried(&report) && state.round < failure::EXCEPTION_ROUNDS_MAX {
+        if bench_episodes::is_retried(&report) && failure::is_repeatable(state) {
             let why = report.last_exception().map(|exception| exception.message.clone()).unwrap_or_default();
-            return self.next_episode_round(turn, state, &why).await;
+            return self.repeat_episode(turn, state, &why).await;
         }
         redact(&turn.claimed.run.keys, &mut report);
         let Some(body) = self.handed_over_body(turn, state).await? else { return Ok(()) };

@@ -16,8 +16,8 @@ use crate::error::PipelineError;
 const HOST_PATIENCE: Duration = Duration::from_secs(15 * 60);
 /// Maximum number of sandboxes of an episode, if they are lost or their engine fails.
 const ROUNDS_MAX: u32 = 5;
-/// Maximum number of sandboxes of an episode that ends with an exception which another one might not have.
-pub(super) const EXCEPTION_ROUNDS_MAX: u32 = 2;
+/// Maximum number of repetitions of an episode after an exception that another sandbox might not have.
+const EXCEPTION_REPEATS_MAX: u32 = 1;
 /// Shortest and longest wait for a free sandbox, unless the host says how long to wait.
 const FULL_WAIT: Duration = Duration::from_secs(2);
 const FULL_WAIT_MAX: Duration = Duration::from_secs(30);
@@ -94,6 +94,17 @@ impl Pipeline {
         self.end(turn.claimed, verdict).await
     }
 
+    /// Starts an episode that ended with an exception over in a new sandbox, and counts the exception.
+    pub(super) async fn repeat_episode(
+        &self,
+        turn: EpisodeTurn<'_>,
+        state: &EpisodeState,
+        why: &str,
+    ) -> Result<(), PipelineError> {
+        let counted = EpisodeState { exceptions: state.exceptions.saturating_add(1), ..state.clone() };
+        self.next_episode_round(turn, &counted, why).await
+    }
+
     /// Starts the episode over in a new sandbox, or ends the sample after too many of them.
     pub(super) async fn next_episode_round(
         &self,
@@ -112,18 +123,66 @@ impl Pipeline {
         }
         let sample = &turn.claimed.sample;
         tracing::info!(run.id = %sample.run, "Sample {sample} starts over in another sandbox: {why}");
-        let next = match bench_episodes::is_dialogue(state) {
-            // Its messages are stored, so that no model is asked again.
-            true => bench_episodes::in_another_sandbox(state, round),
-            false => EpisodeState { paid: state.paid, started_at: state.started_at, ..new_round(round) },
-        };
-        if !self.save_episode(turn, &next).await? {
+        if !self.save_episode(turn, &in_round(state, round)).await? {
             return Ok(());
         }
         self.put_episode_off(turn, Duration::ZERO).await
     }
 }
 
+/// Returns true if an exception in this round may be repeated.
+pub(super) const fn is_repeatable(state: &EpisodeState) -> bool {
+    state.exceptions < EXCEPTION_REPEATS_MAX
+}
+
+/// Returns the checkpoint of the same episode in another sandbox.
+fn in_round(state: &EpisodeState, round: u32) -> EpisodeState {
+    match bench_episodes::is_dialogue(state) {
+        // Its messages are stored, so that no model is asked again.
+        true => bench_episodes::in_another_sandbox(state, round),
+        false => EpisodeState {
+            paid: state.paid,
+            started_at: state.started_at,
+            exceptions: state.exceptions,
+            ..new_round(round)
+        },
+    }
+}
+
 fn is_full(error: &EnvironmentError) -> bool {
     matches!(error, EnvironmentError::Host(error) if error.kind() == JobErrorKind::Busy)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lost_sandboxes_use_up_no_repetition() {
+        for is_dialogue in [false, true] {
+            let mut state = new_round(1);
+            if is_dialogue {
+                bench_episodes::note_dialogue(&mut state);
+            }
+            // The sandboxes of rounds 1 and 2 are lost, and round 3 ends with an exception.
+            let lost = in_round(&in_round(&state, 2), 3);
+            assert_eq!((lost.round, lost.exceptions), (3, 0));
+            assert!(is_repeatable(&lost), "{is_dialogue}");
+            let repeated = in_round(&EpisodeState { exceptions: 1, ..lost }, 4);
+            // Another lost sandbox doesn't grant one more repetition.
+            for state in [in_round(&repeated, 5), repeated] {
+                assert!(!is_repeatable(&state), "{is_dialogue} {}", state.round);
+            }
+        }
+    }
+
+    #[test]
+    fn checkpoints_of_older_versions_have_no_exceptions() {
+        let stored = serde_json::to_value(new_round(2)).unwrap();
+        assert_eq!(stored.get("exceptions"), None);
+        assert_eq!(serde_json::from_value::<EpisodeState>(stored).unwrap().exceptions, 0);
+        let counted = EpisodeState { exceptions: 1, ..new_round(2) };
+        let stored = serde_json::to_value(&counted).unwrap();
+        assert_eq!(serde_json::from_value::<EpisodeState>(stored).unwrap(), counted);
+    }
 }

@@ -19,9 +19,9 @@ impl Pipeline {
         state: &EpisodeState,
         mut report: VerificationReport,
     ) -> Result<(), PipelineError> {
-        if bench_episodes::is_verified_again(&report) && state.round < failure::EXCEPTION_ROUNDS_MAX {
+        if bench_episodes::is_verified_again(&report) && failure::is_repeatable(state) {
             let why = report.exception.map(|exception| exception.message).unwrap_or_default();
-            return self.next_episode_round(turn, state, &why).await;
+            return self.repeat_episode(turn, state, &why).await;
         }
         let keys = &turn.claimed.run.keys;
         let texts = report.outputs.iter_mut().chain(&mut report.logs).map(|log| &mut log.text);
