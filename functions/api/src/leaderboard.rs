@@ -47,7 +47,7 @@ pub(crate) struct Document;
 /// server that isn't bound to loopback, the oracle, stored responses, demo data, files of users and addresses other than
 /// the provider's own never rank. Without `benchmark`, the response only lists the benchmarks that have runs.
 #[utoipa::path(
-    get, path = "/api/leaderboard", tag = "runs", security((), ("key" = []), ("admin" = [])),
+    get, path = "/api/leaderboard", tag = "runs", security((), ("key" = []), ("admin" = []), ("session" = [])),
     params(("benchmark" = Option<String>, Query, description = "Name of the benchmark")),
     responses(
         (status = 200, body = LeaderboardView),
@@ -109,7 +109,8 @@ async fn leaderboard(
         let read = over.into_iter().map(|run| api.state.run_with_benchmarks(run));
         let mut found = stream::iter(read).buffered(CONCURRENT_READS);
         while let Some(run) = found.try_next().await? {
-            let Some(run) = run else { continue };
+            // It may have been deleted or hidden in the meantime.
+            let Some(run) = run.filter(|run| caller.finds_run(&run.run.spec)) else { continue };
             oldest_read_at = Some(run.run.spec.created_at);
             match candidate(api, &run, name) {
                 Ok(candidate) => boards.add(candidate),

@@ -338,10 +338,13 @@ fn id_prefix(text: &str) -> Option<String> {
     is_prefix.then_some(digits)
 }
 
-/// Reads runs. Those that were deleted in the meantime are left out.
+/// Reads runs. Those that were deleted or hidden from the viewer in the meantime are left out.
 async fn views(api: &Api, runs: Vec<RunId>, viewer: &Viewer) -> Result<Vec<RunView>, ApiError> {
     let read = |run| async move {
-        let Some(found) = api.state.run_with_benchmarks(run).await? else { return Ok(None) };
+        let found = api.state.run_with_benchmarks(run).await?;
+        let Some(found) = found.filter(|found| viewer.caller.finds_run(&found.run.spec)) else {
+            return Ok(None);
+        };
         run_view(api, &found, viewer).await.map(Some)
     };
     let views: Vec<Option<RunView>> =
