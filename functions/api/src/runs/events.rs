@@ -11,13 +11,13 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
-use bench_domain::RunId;
+use bench_domain::{Code, RunId};
 use bench_lambda::Deadline;
 use bench_state::Event;
 use bench_web::error::ErrorBody;
 use bench_web::size::{CARRIED_BYTES_MAX, carried_text_bytes, fitting};
 use bench_web::views::EventView;
-use bench_web::{ApiError, FieldReader, Identity, Path};
+use bench_web::{ApiError, Caller, FieldReader, Identity, Path};
 use bytes::Bytes;
 use futures_util::stream;
 use http::{HeaderMap, Uri, header};
@@ -27,7 +27,7 @@ use utoipa::ToSchema;
 use uuid::Uuid;
 
 use crate::Api;
-use crate::runs::requests::{run_id, visible_run};
+use crate::runs::requests::{run_id, run_not_found, visible_run};
 use crate::runs::stream_limit::limit_duration;
 
 /// Number of events to read at once.
@@ -97,7 +97,7 @@ pub(crate) async fn get_events(
     };
     if cursor.is_some() || wants_json(&headers) {
         let (events, mut after, mut done) =
-            page(&api, run, after, u32::try_from(limit).unwrap_or(PAGE)).await?;
+            page(&api, run, identity.reader(), after, u32::try_from(limit).unwrap_or(PAGE)).await?;
         let mut events: Vec<EventView> = events.into_iter().map(EventView::from).collect();
         let fits = fitting(&events);
         if fits < events.len() {
@@ -108,7 +108,7 @@ pub(crate) async fn get_events(
         return Ok(Json(EventsView { events, cursor: after.to_string(), done }).into_response());
     }
     let (longest, deadline) = (api.config.stream_time, deadline.map(|Extension(deadline)| deadline));
-    Ok(limit_duration(event_stream(api, run, after), longest, deadline))
+    Ok(limit_duration(event_stream(api, run, identity.reader().clone(), after), longest, deadline))
 }
 
 fn wants_json(headers: &HeaderMap) -> bool {
@@ -136,9 +136,22 @@ async fn event_number(api: &Api, run: RunId, last: &str) -> Result<u64, ApiError
 }
 
 /// Returns events after a number, the number of the last of them, and true if no further events follow.
-async fn page(api: &Api, run: RunId, after: u64, limit: u32) -> Result<(Vec<Event>, u64, bool), ApiError> {
+///
+/// # Errors
+/// 404 if the run was made private since the request came.
+async fn page(
+    api: &Api,
+    run: RunId,
+    caller: &Caller,
+    after: u64,
+    limit: u32,
+) -> Result<(Vec<Event>, u64, bool), ApiError> {
     // The status is read first: the write that ended the run also wrote its last event.
-    let is_over = api.state.run(run).await?.is_none_or(|run| !run.state.status().is_open());
+    let record = api.state.run(run).await?;
+    if record.as_ref().is_some_and(|record| !caller.sees_run(&record.spec)) {
+        return Err(run_not_found());
+    }
+    let is_over = record.is_none_or(|run| !run.state.status().is_open());
     let events = api.state.events(run, after, limit).await?;
     let last = events.last().map_or(after, |event| event.sequence);
     let done = is_over && (events.is_empty() || api.state.last_event(run).await? <= last);
@@ -148,6 +161,7 @@ async fn page(api: &Api, run: RunId, after: u64, limit: u32) -> Result<(Vec<Even
 struct Following {
     api: Arc<Api>,
     run: RunId,
+    caller: Caller,
     after: u64,
     last_sent_at: Instant,
     is_new: bool,
@@ -158,11 +172,12 @@ struct Following {
     open: Option<OwnedSemaphorePermit>,
 }
 
-fn event_stream(api: Arc<Api>, run: RunId, after: u64) -> Response {
+fn event_stream(api: Arc<Api>, run: RunId, caller: Caller, after: u64) -> Response {
     let open = Arc::clone(&api.streams).try_acquire_owned().ok().filter(|_| api.config.streaming);
     let following = Following {
         api,
         run,
+        caller,
         after,
         last_sent_at: Instant::now(),
         is_new: true,
@@ -189,8 +204,13 @@ impl Following {
             return None;
         }
         loop {
-            let (events, after, done) = match page(&self.api, self.run, self.after, PAGE).await {
+            let page = page(&self.api, self.run, &self.caller, self.after, PAGE).await;
+            let (events, after, done) = match page {
                 Ok(page) => page,
+                Err(error) if error.code() == Code::RunNotFound => {
+                    self.ends = true;
+                    return Some(format!("retry: {RETRY_MS}\n\n"));
+                }
                 Err(error) => {
                     // A stream that breaks off is harmless: the client reconnects with the last event that it saw.
                     tracing::warn!(run.id = %self.run, %error, "An event stream of run {} broke off: {error}", self.run);
