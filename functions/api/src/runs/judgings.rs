@@ -5,16 +5,16 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use bench_domain::{RunId, RunStatus, Timestamp, UnusualStatus};
-use bench_state::{RunRecord, RunWithBenchmarks};
+use bench_state::RunWithBenchmarks;
 use bench_web::error::ErrorBody;
 use bench_web::views::{JudgeOrderView, JudgeView};
-use bench_web::{ApiError, Identity, Path};
+use bench_web::{ApiError, Caller, Identity, Path};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::Api;
-use crate::runs::requests::{run_id, run_not_found};
+use crate::runs::requests::{run_id, run_not_found, visible_run};
 
 /// Maximum number of concurrent reads of runs.
 const CONCURRENT_READS: usize = 16;
@@ -71,9 +71,9 @@ pub struct JudgedBenchmarkView {
 /// Lists the judgings of a run's answers.
 ///
 /// Judging 1 is the run itself. For a run that judges answers again, these are the judgings of the run that asked the
-/// model.
+/// model. Callers who don't own the run get its public judgings that exist.
 #[utoipa::path(
-    get, path = "/api/runs/{run_id}/judgings", tag = "runs", security((), ("key" = []), ("admin" = [])),
+    get, path = "/api/runs/{run_id}/judgings", tag = "runs", security((), ("key" = []), ("admin" = []), ("session" = [])),
     params(("run_id" = String, Path, description = "Id of the run")),
     responses((status = 200, body = JudgingsView), (status = 404, body = ErrorBody)),
 )]
@@ -82,7 +82,7 @@ pub(crate) async fn get_judgings(
     Path(run): Path<String>,
     identity: Identity,
 ) -> Result<Json<JudgingsView>, ApiError> {
-    visible_judgings(&api, run_id(&run)?, |run| identity.reader().sees_run(&run.spec)).await.map(Json)
+    judgings_for(&api, run_id(&run)?, identity.reader()).await.map(Json)
 }
 
 /// Lists the judgings of a run.
@@ -90,30 +90,29 @@ pub(crate) async fn get_judgings(
 /// # Errors
 /// 404 when the run doesn't exist, or when the run that asked the model was deleted, and the list with it.
 pub async fn judgings(api: &Api, run: RunId) -> Result<JudgingsView, ApiError> {
-    visible_judgings(api, run, |_| true).await
+    judgings_for(api, run, &Caller::Local).await
 }
 
-/// Lists the judgings of a run whose own runs are visible.
-async fn visible_judgings(
-    api: &Api,
-    run: RunId,
-    is_visible: impl Fn(&RunRecord) -> bool,
-) -> Result<JudgingsView, ApiError> {
-    let is_visible = &is_visible;
-    let asked = api.state.run(run).await?.filter(is_visible).ok_or_else(run_not_found)?;
+/// Lists the judgings of a run that the caller may find.
+async fn judgings_for(api: &Api, run: RunId, caller: &Caller) -> Result<JudgingsView, ApiError> {
+    let asked = visible_run(api, run, caller).await?;
     let first = asked.spec.rejudges.map_or(run, |rejudges| rejudges.run);
     let found = api.state.run_with_benchmarks(first).await?;
     let Some(found) = found else {
         let detail = "the run whose answers were judged again was deleted";
         return Err(ApiError::unusual(UnusualStatus::JudgingsOfDeletedRun, detail));
     };
-    if !is_visible(&found.run) {
+    if !caller.sees_run(&found.run.spec) {
         return Err(run_not_found());
     }
+    let is_owner = caller.owns(&found.run.spec.owner);
     let records = api.state.judgings(first).await?;
     let read = |record: bench_state::JudgingRecord| async move {
         let found = api.state.run_with_benchmarks(record.run).await?;
-        if found.as_ref().is_some_and(|found| !is_visible(&found.run)) {
+        // The caller knows the id of the run in the path. A deleted run has no visibility any more.
+        let is_listed =
+            record.run == run || found.as_ref().map_or(is_owner, |found| caller.finds_run(&found.run.spec));
+        if !is_listed {
             return Ok(None);
         }
         let view = JudgingView {

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::{Request, State};
 use bench_domain::labels::{InvalidLabel, RunLabels, parse_name, parse_notes, parse_tags};
 use bench_domain::{Code, RunId, Visibility};
-use bench_state::Transition;
+use bench_state::{RunRecord, Transition};
 use bench_web::body::read_object;
 use bench_web::error::ErrorBody;
 use bench_web::views::RunView;
@@ -85,7 +85,7 @@ pub(crate) struct RunChangeBody {
     #[schema(max_length = 4000)]
     notes: Option<String>,
     /// Visibility to other callers: `public`, `unlisted` (in no list, readable by its id) or `private` (doesn't exist for
-    /// them). Null stands for `public`.
+    /// them). Null stands for `public`. A stricter one also applies to the judgings of the run.
     visibility: Option<String>,
 }
 
@@ -153,7 +153,7 @@ impl Change {
 /// All who can read the run can read them. They have no effect on the run: no event reports the change, and exports don't
 /// contain them.
 #[utoipa::path(
-    patch, path = "/api/runs/{run_id}", tag = "runs", security((), ("key" = []), ("admin" = [])),
+    patch, path = "/api/runs/{run_id}", tag = "runs", security((), ("key" = []), ("admin" = []), ("session" = [])),
     params(("run_id" = String, Path, description = "Id of the run")),
     request_body(content = RunChangeBody, description = "The labels to change"),
     responses(
@@ -183,16 +183,70 @@ pub(crate) async fn patch_run(
 }
 
 async fn change_labels(api: &Api, run: RunId, change: &Change) -> Result<(), ApiError> {
-    for _ in 0..WRITE_ATTEMPTS_MAX {
-        let record = api.state.run(run).await?.ok_or_else(run_not_found)?;
-        let labels = change.apply(&record.spec.labels).map_err(|problem| {
+    // Judgings are restricted before the run, so that a failure leaves none that is more visible than the run, and after it,
+    // for those that were ordered or changed in the meantime.
+    restrict_judgings(api, run, change.visibility).await?;
+    let is_found = update_labels(api, run, |record, original| {
+        let changed = change.apply(&record.spec.labels).map_err(|problem| {
             let place = vec!["body".into(), ADD_TAGS.into()];
             ApiError::validation(vec![FieldError::value_error(place, problem, json!(change.added))])
         })?;
-        if labels == record.spec.labels
-            || api.state.change_labels(&record, &labels).await? == Transition::Done
-        {
-            return Ok(());
+        let Some(original) = original else { return Ok(changed) };
+        let least = original.spec.labels.visibility;
+        if let Some(asked) = change.visibility.filter(|asked| *asked < least) {
+            let problem = format!(
+                "the run judges the answers of run {}, which is {least}, so it can't be {asked}; change that run first",
+                original.spec.id
+            );
+            let place = vec!["body".into(), VISIBILITY.into()];
+            return Err(ApiError::validation(vec![FieldError::value_error(place, problem, json!(asked))]));
+        }
+        Ok(changed)
+    });
+    if !is_found.await? {
+        return Err(run_not_found());
+    }
+    restrict_judgings(api, run, change.visibility).await
+}
+
+/// Makes all judgings of a run at most as visible as the run will be.
+async fn restrict_judgings(api: &Api, run: RunId, visibility: Option<Visibility>) -> Result<(), ApiError> {
+    let Some(visibility) = visibility.filter(|visibility| !visibility.is_public()) else { return Ok(()) };
+    for judging in api.state.judgings(run).await? {
+        let restricted = |record: &RunRecord, _: Option<&RunRecord>| {
+            let labels = &record.spec.labels;
+            let visibility = labels.visibility.stricter(visibility);
+            Ok(RunLabels { visibility, ..labels.clone() })
+        };
+        update_labels(api, judging.run, restricted).await?;
+    }
+    Ok(())
+}
+
+/// Gives a run the labels that `changed` returns for it and for the run whose answers it judges. Returns false if the run doesn't
+/// exist.
+async fn update_labels(
+    api: &Api,
+    run: RunId,
+    changed: impl Fn(&RunRecord, Option<&RunRecord>) -> Result<RunLabels, ApiError>,
+) -> Result<bool, ApiError> {
+    for _ in 0..WRITE_ATTEMPTS_MAX {
+        let Some(record) = api.state.run(run).await? else { return Ok(false) };
+        let original = match record.spec.rejudges {
+            Some(rejudges) => api.state.run(rejudges.run).await?,
+            None => None,
+        };
+        let labels = changed(&record, original.as_ref())?;
+        if labels == record.spec.labels {
+            return Ok(true);
+        }
+        let is_less_strict = labels.visibility < record.spec.labels.visibility;
+        let written = match original.filter(|_| is_less_strict) {
+            Some(original) => api.state.change_rejudge_labels(&record, &labels, &original).await?,
+            None => api.state.change_labels(&record, &labels).await?,
+        };
+        if written == Transition::Done {
+            return Ok(true);
         }
     }
     Err(ApiError::new(Code::ConcurrentChange, "other requests kept changing the run; try again"))
