@@ -9,14 +9,15 @@ mod change;
 mod find;
 mod view;
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Json, Router};
-use bench_domain::Timestamp;
-use bench_domain::schedule::Firing;
+use bench_domain::schedule::{Firing, Schedule};
+use bench_domain::{RunId, Timestamp};
 use bench_state::ScheduleRecord;
 use bench_web::body::read_object;
 use bench_web::error::ErrorBody;
@@ -32,6 +33,7 @@ use self::find::find;
 use crate::Api;
 use crate::runs::create::refuse_in_maintenance;
 
+use self::view::Rights;
 pub use self::view::{FiringView, ScheduleView};
 
 /// Maximum number of concurrent reads of latest firings.
@@ -106,16 +108,42 @@ pub(crate) struct DeletedView {
 
 async fn view(api: &Api, record: &ScheduleRecord, caller: &Caller) -> Result<ScheduleView, ApiError> {
     let schedule = &record.schedule;
-    let last = api.state.firings(schedule.id, None, 1).await?.pop();
-    let view = ScheduleView::new(schedule, last.as_ref(), caller.owns(&schedule.owner), bench_clock::now());
-    Ok(ScheduleView { is_mine: caller.is_own(&schedule.owner), ..view })
+    let last = api.state.firings(schedule.id, None, 1).await?;
+    let last = firing_views(api, schedule, &last, caller).await?.pop();
+    let view = ScheduleView::new(schedule, Rights::of(caller, schedule), bench_clock::now());
+    Ok(ScheduleView { last, ..view })
+}
+
+/// Returns firings of a schedule as the caller may see them.
+async fn firing_views(
+    api: &Api,
+    schedule: &Schedule,
+    firings: &[Firing],
+    caller: &Caller,
+) -> Result<Vec<FiringView>, ApiError> {
+    let is_owner = caller.owns(&schedule.owner);
+    let mut views: Vec<FiringView> = firings.iter().map(|firing| FiringView::new(firing, is_owner)).collect();
+    if is_owner {
+        return Ok(views);
+    }
+    let named = |view: &FiringView| [view.run_id, view.comparison.as_ref().map(|with| with.with_run)];
+    let runs: Vec<RunId> = views.iter().flat_map(named).flatten().collect();
+    let records = api.state.runs(&runs).await?.into_iter();
+    let shown = records.filter(|run| {
+        let visibility = run.spec.labels.visibility;
+        caller.finds_run(&run.spec)
+            || caller.sees_run(&run.spec) && visibility <= schedule.run.labels.visibility
+    });
+    let shown: HashSet<RunId> = shown.map(|run| run.spec.id).collect();
+    views.iter_mut().for_each(|view| view.retain_runs(&shown));
+    Ok(views)
 }
 
 /// Lists schedules, oldest first.
 ///
 /// A response has at most 4 MiB, so a page may end early. Continue with `next_offset`.
 #[utoipa::path(
-    get, path = "/api/schedules", tag = "schedules", security((), ("key" = []), ("admin" = [])),
+    get, path = "/api/schedules", tag = "schedules", security((), ("key" = []), ("admin" = []), ("session" = [])),
     params(
         ("limit" = Option<u64>, Query, description = "Number of schedules, 1 to 200, default 100"),
         ("offset" = Option<u64>, Query, description = "Number of schedules to skip, default 0"),
@@ -157,7 +185,7 @@ pub(crate) async fn get_schedules(
 /// key, the operator's key pays: on a server on loopback, and for the holder of the admin secret. Without
 /// `subset_seed`, the schedule's id is the seed, so all its runs have the same items.
 #[utoipa::path(
-    post, path = "/api/schedules", tag = "schedules", security((), ("key" = []), ("admin" = [])),
+    post, path = "/api/schedules", tag = "schedules", security((), ("key" = []), ("admin" = []), ("session" = [])),
     request_body = ScheduleOrder,
     params(
         ("X-Judge-Authorization" = Option<String>, Header, description = "`Bearer` and the caller's own key for the judge, stored like the other key"),
@@ -186,14 +214,14 @@ pub(crate) async fn post_schedule(
     let warnings = body.order.warnings.iter().map(ToString::to_string).collect();
     let (record, ignored) = change::create(&api, body, &parts).await?;
     // The maker may see the whole schedule, even if the request doesn't identify the caller as its owner.
-    let schedule = ScheduleView::new(&record, None, true, bench_clock::now());
+    let schedule = ScheduleView::new(&record, Rights::MAKER, bench_clock::now());
     let saved = SavedView { schedule, ignored_benchmarks: ignored, warnings };
     Ok((StatusCode::CREATED, Json(saved)).into_response())
 }
 
 /// Returns a schedule.
 #[utoipa::path(
-    get, path = "/api/schedules/{schedule_id}", tag = "schedules", security((), ("key" = []), ("admin" = [])),
+    get, path = "/api/schedules/{schedule_id}", tag = "schedules", security((), ("key" = []), ("admin" = []), ("session" = [])),
     params(("schedule_id" = String, Path, description = "Id of the schedule")),
     responses((status = 200, body = ScheduleView), (status = 404, body = ErrorBody)),
 )]
@@ -213,7 +241,7 @@ pub(crate) async fn get_schedule(
 /// `agent_options` adds to its options, and null resets them.
 #[utoipa::path(
     patch, path = "/api/schedules/{schedule_id}", tag = "schedules",
-    security((), ("key" = []), ("admin" = [])),
+    security((), ("key" = []), ("admin" = []), ("session" = [])),
     params(
         ("schedule_id" = String, Path, description = "Id of the schedule"),
         ("X-Judge-Authorization" = Option<String>, Header, description = "`Bearer` and the caller's own key for the judge, to replace it"),
@@ -247,7 +275,7 @@ pub(crate) async fn patch_schedule(
 /// Deletes a schedule with its key and its history. Its runs stay.
 #[utoipa::path(
     delete, path = "/api/schedules/{schedule_id}", tag = "schedules",
-    security((), ("key" = []), ("admin" = [])),
+    security((), ("key" = []), ("admin" = []), ("session" = [])),
     params(("schedule_id" = String, Path, description = "Id of the schedule")),
     responses(
         (status = 200, body = DeletedView),
@@ -269,7 +297,7 @@ pub(crate) async fn delete_schedule(
 /// Lists the firings of a schedule, latest first, each with its comparison with the run before.
 #[utoipa::path(
     get, path = "/api/schedules/{schedule_id}/firings", tag = "schedules",
-    security((), ("key" = []), ("admin" = [])),
+    security((), ("key" = []), ("admin" = []), ("session" = [])),
     params(
         ("schedule_id" = String, Path, description = "Id of the schedule"),
         ("limit" = Option<u64>, Query, description = "Number of firings, 1 to 200, default 50"),
@@ -293,11 +321,10 @@ pub(crate) async fn get_firings(
     }
     fields.finish()?;
     let schedule = find(&api, &id, identity.reader()).await?.schedule;
-    let is_owner = identity.reader().owns(&schedule.owner);
     let limit = usize::try_from(limit).unwrap_or(1);
     let found: Vec<Firing> = api.state.firings(schedule.id, before.and_then(Result::ok), limit).await?;
     let is_last = found.len() < limit;
-    let mut firings: Vec<FiringView> = found.iter().map(|firing| FiringView::new(firing, is_owner)).collect();
+    let mut firings = firing_views(&api, &schedule, &found, identity.reader()).await?;
     let fits = fitting(&firings);
     let is_cut = fits < firings.len();
     firings.truncate(fits);
@@ -308,7 +335,7 @@ pub(crate) async fn get_firings(
 /// Runs a schedule now, in addition to its planned times. The run is created within a minute.
 #[utoipa::path(
     post, path = "/api/schedules/{schedule_id}/run-now", tag = "schedules",
-    security((), ("key" = []), ("admin" = [])),
+    security((), ("key" = []), ("admin" = []), ("session" = [])),
     params(("schedule_id" = String, Path, description = "Id of the schedule")),
     responses(
         (status = 202, body = FiringView),

@@ -1,6 +1,6 @@
 //! Schedules and their firings as JSON.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use bench_domain::run::AuthMode;
 use bench_domain::schedule::{
@@ -11,6 +11,7 @@ use bench_domain::{
     Code, MaxTokensField, ModelId, OmittedSetting, ReasoningEffort, RunId, RunLabels, RunLimits, RunStatus,
     RunTemplate, ScheduleId, Subset, Timestamp, Visibility,
 };
+use bench_web::Caller;
 use bench_web::error::CodeSchema;
 use bench_web::views::{GenerationView, JudgeOrderView, by_benchmark_name};
 use serde::Serialize;
@@ -148,7 +149,8 @@ pub struct FiringView {
     pub planned_at: Timestamp,
     /// Status: `starting`, `started`, `not_started`, `missed` or `ended`.
     pub status: &'static str,
-    /// Id of its run; null until it is created.
+    /// Id of its run; null until it is created. Callers who don't own the schedule get nothing about runs that were deleted or
+    /// are less visible than the schedule.
     #[schema(value_type = Option<String>, format = "uuid")]
     pub run_id: Option<RunId>,
     /// Time at which the run was created.
@@ -230,9 +232,30 @@ pub struct DeliveryView {
     pub error: Option<String>,
 }
 
+/// Rights of a caller to a schedule.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Rights {
+    /// True for owner and admins.
+    is_owner: bool,
+    /// True for the owner.
+    is_mine: bool,
+}
+
+impl Rights {
+    /// Rights of the caller who made the schedule.
+    pub(super) const MAKER: Self = Self { is_owner: true, is_mine: true };
+
+    /// Returns the rights of a caller to a schedule.
+    pub(super) fn of(caller: &Caller, schedule: &Schedule) -> Self {
+        Self { is_owner: caller.owns(&schedule.owner), is_mine: caller.is_own(&schedule.owner) }
+    }
+}
+
 impl ScheduleView {
-    /// Creates the view of a schedule. With `is_owner`, it includes fields for callers who may change the schedule.
-    pub(super) fn new(schedule: &Schedule, last: Option<&Firing>, is_owner: bool, now: Timestamp) -> Self {
+    /// Creates the view of a schedule without its latest firing. It includes fields for callers who may change the schedule if
+    /// `rights` allow that.
+    pub(super) fn new(schedule: &Schedule, rights: Rights, now: Timestamp) -> Self {
+        let Rights { is_owner, is_mine } = rights;
         // Every field is listed: a new field of orders must be shown or left out on purpose.
         let RunTemplate {
             model,
@@ -301,7 +324,7 @@ impl ScheduleView {
             tags: tags.clone(),
             notes: notes.clone(),
             visibility: *visibility,
-            is_mine: is_owner,
+            is_mine,
             budget_usd: budget.usd,
             budget_tokens: budget.tokens,
             own_key: schedule.auth == AuthMode::ApiKey,
@@ -314,7 +337,7 @@ impl ScheduleView {
             is_owner,
             created_at: schedule.created_at,
             updated_at: schedule.updated_at,
-            last: last.map(|firing| FiringView::new(firing, is_owner)),
+            last: None,
         }
     }
 }
@@ -355,6 +378,17 @@ impl FiringView {
             }
         }
         view
+    }
+}
+
+impl FiringView {
+    /// Leaves out what the view says about runs other than these.
+    pub(super) fn retain_runs(&mut self, shown: &HashSet<RunId>) {
+        if self.run_id.is_some_and(|run| !shown.contains(&run)) {
+            (self.run_id, self.run_status, self.score) = (None, None, None);
+            (self.error, self.error_code, self.comparison) = (None, None, None);
+        }
+        self.comparison.take_if(|comparison| !shown.contains(&comparison.with_run));
     }
 }
 

@@ -478,7 +478,12 @@ async fn history_shows_scores_to_all_and_recipients_to_the_owner() {
     let state = &server.api.state;
     let id: ScheduleId = made["id"].as_str().unwrap().parse().unwrap();
     let at = |hour: i64| Timestamp::from_micros((1_767_225_600 + hour * 3_600) * 1_000_000);
-    let (run, earlier) = (RunId::random(), RunId::random());
+    let order = async || {
+        let body = json!({ "model_id": "oracle", "selected_benchmarks": ["mmlu_pro"] });
+        let made = server.order("/api/runs", &[A], &body).await.json();
+        made["id"].as_str().unwrap().parse::<RunId>().unwrap()
+    };
+    let (run, earlier) = (order().await, order().await);
     let mut ended = Firing::starting(id, at(2), at(2));
     ended.state = FiringState::Ended {
         run,
@@ -537,6 +542,29 @@ async fn history_shows_scores_to_all_and_recipients_to_the_owner() {
     assert_eq!(page["firings"][0]["status"], "missed");
     assert_eq!(server.get(&format!("{history}?before=yesterday")).await.status, 422);
     assert_eq!(server.get(PATH).await.json()["schedules"][0]["last"]["score"], 0.5);
+
+    // Others learn nothing about runs that aren't public.
+    let hide = async |run: RunId, visibility: &str| {
+        let headers = [A, ("content-type", "application/json")];
+        let body = json!({ "visibility": visibility }).to_string();
+        assert_eq!(server.ask("PATCH", &format!("/api/runs/{run}"), &headers, body).await.status, 200);
+    };
+    hide(earlier, "unlisted").await;
+    let firing = server.get(&history).await.json()["firings"][0].clone();
+    assert_eq!((&firing["run_id"], &firing["comparison"]), (&json!(run), &Value::Null));
+    hide(run, "private").await;
+    let owners = server.ask("GET", &history, &[A], axum::body::Body::empty()).await.json();
+    assert_eq!((&owners["firings"][0]["run_id"], &owners["firings"][0]["score"]), (&json!(run), &json!(0.5)));
+    let listed = server.get(PATH).await.json();
+    let one = server.get(&path(&made)).await.json();
+    for firing in
+        [&server.get(&history).await.json()["firings"][0], &listed["schedules"][0]["last"], &one["last"]]
+    {
+        assert_eq!(firing["status"], "ended");
+        for field in ["run_id", "run_status", "score", "error", "error_code", "comparison"] {
+            assert_eq!(firing[field], Value::Null, "{field}");
+        }
+    }
 }
 
 #[tokio::test]
