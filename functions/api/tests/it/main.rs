@@ -13,6 +13,7 @@ mod estimate;
 mod events;
 mod executions;
 mod gated;
+mod hidden;
 mod item_index;
 mod items;
 mod judges;
