@@ -135,6 +135,10 @@ async fn a_user_signs_in_and_out() {
 
     let stranger = server.ask("POST", "/api/auth/logout", &[("cookie", &browser.header())], "").await;
     assert_eq!(stranger.code(), Some(Code::CrossSiteRequest));
+    let header = browser.header();
+    let with_key = [("cookie", header.as_str()), ("authorization", "Bearer cpk_any")];
+    let stranger = server.ask("POST", "/api/auth/logout", &with_key, "").await;
+    assert_eq!(stranger.code(), Some(Code::CrossSiteRequest), "a key in the request changes nothing");
     let old = browser.clone();
     let reply = browser.log_out(&server, "").await;
     assert_eq!(reply.json(), json!({ "success": true, "message": "Logged out successfully" }));
@@ -337,7 +341,22 @@ async fn open_runs_are_ended_only_if_the_user_agrees() {
     assert!(!browser.is_signed_in(&server).await);
     let now = bench_clock::now();
     assert!(server.api.credentials.grant(session.as_ref().unwrap(), now).await.unwrap().is_some());
-    assert_eq!((provider.revoked(), second.log_out(&server, "{}").await.status.as_u16()), (0, 200));
+    // A run of another browser's session goes on.
+    let mut elsewhere = Browser::default();
+    elsewhere.sign_in(&server, &provider).await;
+    let cookie = elsewhere.header();
+    let reply = server.order("/api/runs", &[("cookie", &cookie), ORIGIN], &body).await;
+    let others: bench_domain::RunId = reply.json()["id"].as_str().unwrap().parse().unwrap();
+    let refused = second.log_out(&server, "{}").await;
+    assert_eq!((provider.revoked(), refused.code()), (0, Some(Code::RunsOpen)));
+    assert!(refused.detail().starts_with("1 open run is"), "{}", refused.text);
+    assert_eq!(second.log_out(&server, "{\"end_runs\":true}").await.status, 200);
+    assert_eq!(server.api.credentials.grant(session.as_ref().unwrap(), now).await.unwrap(), None);
+    for (run, is_open) in [(run, false), (others, true)] {
+        let record = server.api.state.run(run).await.unwrap().unwrap();
+        assert_eq!(record.state.status().is_open(), is_open);
+    }
+    assert_eq!(provider.revoked(), 4);
 
     let mut third = Browser::default();
     third.sign_in(&server, &provider).await;

@@ -1,6 +1,7 @@
 //! A provider that answers as its script says.
 
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use axum::body::Bytes;
 use axum::extract::State;
@@ -34,6 +35,8 @@ pub(super) struct Script {
     pub(super) user_subject: String,
     /// Error of renewals; `None` renews.
     pub(super) renewal_error: Option<(u16, &'static str)>,
+    /// Time between a renewal and its answer.
+    pub(super) renewal_delay: Duration,
 }
 
 impl Default for Script {
@@ -54,6 +57,7 @@ impl Default for Script {
             user_status: 200,
             user_subject: "user-1".to_owned(),
             renewal_error: None,
+            renewal_delay: Duration::ZERO,
         }
     }
 }
@@ -176,29 +180,35 @@ fn parameter(query: &str, name: &str) -> String {
 }
 
 async fn answer(State(shared): State<Handle>, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
-    let mut shared = shared.lock().unwrap();
     let form = String::from_utf8(body.to_vec()).unwrap();
-    let (status, body) = match uri.path() {
-        "/.well-known/openid-configuration" => (shared.script.description_status, description(&shared)),
+    let is_renewal = parameter(&form, "grant_type") == "refresh_token";
+    let delay = if is_renewal { shared.lock().unwrap().script.renewal_delay } else { Duration::ZERO };
+    let (status, body) = answer_now(&mut shared.lock().unwrap(), &uri, &headers, &form);
+    tokio::time::sleep(delay).await;
+    (StatusCode::from_u16(status).unwrap(), Json(body)).into_response()
+}
+
+fn answer_now(shared: &mut Shared, uri: &Uri, headers: &HeaderMap, form: &str) -> (u16, Value) {
+    match uri.path() {
+        "/.well-known/openid-configuration" => (shared.script.description_status, description(shared)),
         "/idp/keys" => {
             shared.key_reads += 1;
             (200, json!({ "keys": [shared.key.public()] }))
         }
-        "/idp/token" if parameter(&form, "grant_type") == "refresh_token" => renew(&mut shared, &form),
-        "/idp/token" => exchange(&mut shared, &form),
+        "/idp/token" if parameter(form, "grant_type") == "refresh_token" => renew(shared, form),
+        "/idp/token" => exchange(shared, form),
         "/idp/userinfo" => {
             assert!(headers["authorization"].to_str().unwrap().starts_with("Bearer access-"));
             let user = json!({ "sub": shared.script.user_subject, "username": "نورة\u{202e} 🧪" });
             (shared.script.user_status, user)
         }
         "/idp/token/revoke" => {
-            assert_eq!(parameter(&form, "client_id"), "bench");
+            assert_eq!(parameter(form, "client_id"), "bench");
             shared.revoked += 1;
             (200, json!({}))
         }
         other => panic!("{other}"),
-    };
-    (StatusCode::from_u16(status).unwrap(), Json(body)).into_response()
+    }
 }
 
 fn description(shared: &Shared) -> Value {

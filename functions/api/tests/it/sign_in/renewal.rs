@@ -1,6 +1,7 @@
 //! Renewal of access tokens by many processes at once.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bench_domain::SessionId;
 use bench_sign_in::{Provider as Client, SessionTokens, SignInConfig, TokenError};
@@ -103,4 +104,91 @@ async fn a_claim_of_a_process_that_ended_lapses() {
     assert!(credentials.store_renewed(&session, &renewed).await.unwrap());
     // A process that comes late with a claim that lapsed changes nothing.
     assert!(!claim(200).await && !credentials.store_renewed(&session, &renewed).await.unwrap());
+}
+
+#[tokio::test]
+async fn a_caller_that_goes_away_interrupts_no_renewal() {
+    let (provider, server) = world(Script::default()).await;
+    let session = session(&server, &provider, 0).await;
+    provider.change(|script| script.renewal_delay = Duration::from_millis(700));
+    let tokens = process(&server, &provider);
+    let gone = tokio::time::timeout(Duration::from_millis(200), tokens.access_token(&session)).await;
+    assert!(gone.is_err() && provider.renewals() == 1, "the caller left before the provider's answer");
+    // The provider no longer accepts the old refresh token, so another renewal would end the session.
+    for tokens in [tokens, process(&server, &provider)] {
+        assert!(tokens.access_token(&session).await.unwrap().expose().starts_with("access-1"));
+    }
+    assert_eq!(provider.renewals(), 1);
+}
+
+#[tokio::test]
+async fn a_slow_provider_delays_no_other_session() {
+    let (provider, server) = world(Script::default()).await;
+    let (expired, valid) = (session(&server, &provider, 0).await, session(&server, &provider, 3_600).await);
+    provider.change(|script| script.renewal_delay = Duration::from_secs(4));
+    let tokens = process(&server, &provider);
+    let slow = tokio::spawn({
+        let tokens = tokens.clone();
+        async move { tokens.access_token(&expired).await }
+    });
+    while provider.renewals() == 0 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let other = tokio::time::timeout(Duration::from_secs(2), tokens.access_token(&valid)).await;
+    assert!(other.unwrap().is_ok() && !slow.is_finished());
+    assert!(slow.await.unwrap().is_ok());
+}
+
+#[tokio::test]
+async fn a_failed_renewal_is_not_repeated_at_once() {
+    let (provider, server) = world(Script::default()).await;
+    let session = session(&server, &provider, 200).await;
+    provider.change(|script| script.renewal_error = Some((503, "temporarily_unavailable")));
+    let processes = [process(&server, &provider), process(&server, &provider)];
+    for tokens in processes.iter().chain(&processes) {
+        assert!(tokens.access_token(&session).await.unwrap().expose().starts_with("access-0"));
+    }
+    assert_eq!(provider.renewals(), 1);
+}
+
+#[tokio::test]
+async fn a_refused_token_is_replaced_once() {
+    let (provider, server) = world(Script::default()).await;
+    let session = session(&server, &provider, 3_600).await;
+    let processes: Vec<SessionTokens> = (0..4).map(|_| process(&server, &provider)).collect();
+    let old = processes[0].access_token(&session).await.unwrap();
+    for tokens in &processes {
+        assert_eq!(tokens.access_token(&session).await.unwrap(), old);
+    }
+    // All of them have the old token cached.
+    let replaced = join_all(processes.iter().map(|tokens| tokens.replace_refused(&session, &old))).await;
+    for (token, tokens) in replaced.into_iter().zip(&processes) {
+        let token = token.unwrap();
+        assert!(token.expose().starts_with("access-1"));
+        assert_eq!(tokens.access_token(&session).await.unwrap(), token);
+    }
+    assert_eq!(provider.renewals(), 1);
+}
+
+#[tokio::test]
+async fn a_late_renewal_uses_the_tokens_of_another_process() {
+    let (provider, server) = world(Script::default()).await;
+    let session = session(&server, &provider, 0).await;
+    provider.change(|script| script.renewal_delay = Duration::from_millis(700));
+    let tokens = process(&server, &provider);
+    let late = tokio::spawn({
+        let (tokens, session) = (tokens.clone(), session.clone());
+        async move { tokens.access_token(&session).await }
+    });
+    while provider.renewals() == 0 {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let (now, credentials) = (bench_clock::now(), &server.api.credentials);
+    let grant = credentials.grant(&session, now).await.unwrap().unwrap();
+    let expires_at = Some(now.plus(Duration::from_secs(3_600)));
+    let access = bench_domain::Secret::new("access-of-another").unwrap();
+    let renewed = Grant { access, expires_at, issued_at: now, version: grant.version + 1, ..grant };
+    assert!(credentials.store_renewed(&session, &renewed).await.unwrap());
+    assert_eq!(late.await.unwrap().unwrap(), renewed.access);
+    assert_eq!(provider.revoked(), 0);
 }
