@@ -27,6 +27,7 @@ mod lease;
 mod limits;
 mod module_cycles;
 mod ops;
+mod paying_session;
 mod planner;
 mod poison;
 mod provider;
