@@ -5,12 +5,10 @@ use bench_inference::ModelSource;
 use bench_state::access::{AccessPolicy, AccessRow};
 
 use crate::Standing;
+use crate::orderer::CHUTES;
 
 /// Benchmark whose items are uploaded terminal tasks.
 pub const TERMINAL_TASKS: &str = "terminal_tasks";
-
-/// Provider whose models are paid for by the account of a signed-in user.
-pub const CHUTES: &str = "chutes";
 
 /// Reason why the access policy rejects an order.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]

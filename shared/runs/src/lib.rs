@@ -47,7 +47,7 @@ pub mod settings;
 mod template;
 mod user;
 
-pub use access::{AccessDenied, CHUTES, TERMINAL_TASKS};
+pub use access::{AccessDenied, TERMINAL_TASKS};
 pub use agent_problem::{CustomAgentProblem, NO_MODEL};
 pub use caller_keys::CallerKeys;
 pub use choice::{Choice, UnknownBenchmark, UnknownChoice};
@@ -56,7 +56,7 @@ pub use creator::{RunCreator, RunCreatorConfig};
 pub use error::RunError;
 pub use model::FoundModel;
 pub use order::{JudgeOrder, Order, OrderWarning, RejudgeOrder, TrustedSettings, UserOrder};
-pub use orderer::{Orderer, Permissions, Standing, UserStanding};
+pub use orderer::{CHUTES, Orderer, Permissions, Standing, UserStanding};
 pub use orders::{DatasetCheck, Orders, OrdersConfig};
 pub use outline::{OrderOutline, OutlinedBenchmark};
 pub use rejudge::has_judged_answers;

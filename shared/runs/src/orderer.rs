@@ -4,7 +4,8 @@ use bench_domain::run::{AuthMode, ModelRef, Owner};
 use bench_domain::{ModelRole, Secret, SessionId};
 use bench_state::access::{AccessEntry, AccessRow};
 
-use crate::access::CHUTES;
+/// Provider whose models are paid for by the account of a signed-in user.
+pub const CHUTES: &str = "chutes";
 
 /// Caller that orders, with its keys.
 #[derive(Debug, Clone)]
