@@ -148,23 +148,30 @@ pageTest('names of any length and script fit the header', async (world) => {
 pageTest('a failed sign-in says why, and how to go on', async (world) => {
   const { page } = await world.window()
   await answerStatus(page, () => NONE)
+  const unknown = 'The sign-in failed for a reason that this site doesn’t know.'
+  /** @type {[string, string, string | null][]} query, sentence of the site, quotation */
   const texts = [
-    ['?error=access_denied&description=You%20said%20no.', 'You said no.'],
-    ['?error=missing_params', 'missing_params'],
-    ['?error=x&description=%3Cb%3Ebold%3C%2Fb%3E', '<b>bold</b>'],
-    ['', 'The provider gave no reason.'],
+    ['?error=access_denied&description=Call%20555.', 'The sign-in was canceled or not allowed.', null],
+    ['?error=missing_params', 'The sign-in came back without its code or state. Sign in again.', null],
+    ['?error=slow_down', unknown, 'slow_down'],
+    ['?error=toString&description=Call%20555.', unknown, 'Call 555.'],
+    ['?description=Call%20555.', unknown, 'Call 555.'],
+    ['?error=x&description=%3Cb%3Ebold%3C%2Fb%3E', unknown, '<b>bold</b>'],
+    ['', 'The provider gave no reason.', null],
   ]
-  for (const [query, text] of texts) {
+  for (const [query, text, quotation] of texts) {
     await go(page, `/auth/error${query}`)
     await page.getByRole('heading', { level: 1, name: 'Sign-in failed' }).waitFor()
     const main = page.getByRole('main')
     await main.getByText(text, { exact: true }).waitFor()
+    assert.deepEqual(await main.locator('blockquote').allInnerTexts(), quotation === null ? [] : [quotation])
+    assert.equal(await main.getByText('Call 555.').count(), quotation === 'Call 555.' ? 1 : 0)
     assert.equal(await main.getByRole('link', { name: 'Try Again' }).getAttribute('href'), '/api/auth/login?return_to=%2F')
     assert.equal(await main.getByRole('link', { name: 'Home' }).getAttribute('href'), '/')
     assert.deepEqual(await seriousFindings(page), [])
   }
   await go(page, `/auth/error?description=${'long '.repeat(200)}`)
-  assert.ok((await page.getByRole('main').innerText()).length < 750)
+  assert.ok((await page.getByRole('main').innerText()).length < 600)
 })
 
 pageTest('runs that not everybody can find are marked, and changed by their owner', async (world) => {
