@@ -134,6 +134,7 @@ impl Scheduler {
             Task::Tick => Done::Ticked(self.tick(now).await?),
             Task::Reconcile => {
                 let resent = self.reconcile().await?;
+                Box::pin(self.state.complete_owner_lists()).await?;
                 // Boxed, because the future is large and callers nest it further.
                 Box::pin(self.end_overdue_sandboxes(now)).await?;
                 Done::Resent(resent)

@@ -28,7 +28,9 @@ pub(crate) const JUDGING: &str = "JUDGING#";
 pub(crate) const ACCESS: &str = "ACCESS";
 /// Partition of the names and tags of runs.
 pub(crate) const LABELS: &str = "LABELS";
-/// Partition of the runs that lists don't show to everybody.
+/// Partition of the record that exists once all runs are in their owners' lists.
+pub(crate) const OWNERS: &str = "OWNERS";
+/// Partition of the runs that lists don't show to all callers.
 pub(crate) const HIDDEN: &str = "HIDDEN";
 /// Partition of the counts of open runs.
 pub(crate) const OPEN: &str = "OPEN";

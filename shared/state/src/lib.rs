@@ -8,6 +8,7 @@
 //! | run | `RUN#id` | `RUN` | get by id |
 //! | name and tags of a run that has some | `LABELS` | `created_at#id` | query of the partition, for lists by name or tag |
 //! | run in its owner's list | `OWNER#owner` | `created_at#id` | query of the partition, newest first |
+//! | mark that all runs are in their owners' lists | `OWNERS` | `COMPLETE` | by key |
 //! | run that isn't public | `HIDDEN` | `created_at#id` | query of the partition, for lists |
 //! | benchmark of a run | `RUN#id` | `BENCH#position#name` | query of the partition, with the run |
 //! | judging of a run's answers by another judge | `RUN#id` | `JUDGING#version` | query of the partition |

@@ -7,7 +7,7 @@ use axum::Json;
 use axum::extract::{Request, State};
 use bench_domain::run::Owner;
 use bench_domain::{BenchmarkName, ModelId, RunId, RunStatus};
-use bench_state::RunFilter;
+use bench_state::{RunFilter, RunRecord};
 use bench_web::error::ErrorBody;
 use bench_web::size::fitting;
 use bench_web::views::RunView;
@@ -40,7 +40,8 @@ pub(crate) struct RunsView {
     /// `offset` of the next page; null at the end.
     next_offset: Option<u64>,
     /// Number of older runs that weren't looked at: `model`, `benchmark`, `owner` and `search` look at the newest 5,000
-    /// runs that match the other filters.
+    /// runs that match the other filters. So does `mine` after an update from a version without it, until the first
+    /// reconciliation.
     unsearched: u64,
 }
 
@@ -103,13 +104,13 @@ impl Selection {
 /// All filters can be combined. A response has at most 4 MiB, so a page of runs with long lists of items may end early.
 /// Continue with `next_offset`.
 #[utoipa::path(
-    get, path = "/api/runs", tag = "runs", security((), ("key" = []), ("admin" = [])),
+    get, path = "/api/runs", tag = "runs", security((), ("key" = []), ("admin" = []), ("session" = [])),
     params(
         ("status" = Option<String>, Query, description = "Only runs with one of these statuses, separated by commas: `queued`, `running`, `succeeded`, `failed` or `canceled`; or `interrupted` for the queued and running ones whose process has ended"),
         ("model" = Option<String>, Query, description = "Part of the model's name with its provider, case-insensitive, such as `openrouter/vendor`"),
         ("benchmark" = Option<String>, Query, description = "Only runs of this benchmark"),
         ("owner" = Option<String>, Query, description = "`me` for only the caller's own runs"),
-        ("mine" = Option<bool>, Query, description = "True for only the caller's own runs, all of which are looked at; runs of versions without this filter are missing"),
+        ("mine" = Option<bool>, Query, description = "True for only the caller's own runs, all of which are looked at"),
         ("search" = Option<String>, Query, description = "Text in the model's name with its provider, in the run's name or in a tag, case-insensitive; or the first digits of the run's id, 4 or more"),
         ("model_id" = Option<String>, Query, description = "Only runs of the model with this id"),
         ("model_slug" = Option<String>, Query, description = "Part of the model's name at its provider, case-insensitive"),
@@ -154,7 +155,9 @@ pub(crate) async fn get_runs(
         None => None,
     };
     let viewer = Viewer::of(&api, &parts).await?;
-    let mine = match is_mine {
+    // Before the owners' lists have the runs of older versions, the newest runs are searched.
+    let has_lists = is_mine && api.state.are_owner_lists_complete().await?;
+    let mine = match has_lists {
         true => Some(api.state.runs_of(&viewer.caller.own()).await?),
         false => None,
     };
@@ -174,7 +177,7 @@ pub(crate) async fn get_runs(
         search: RunSearch {
             model,
             benchmark: benchmark.map(|name| named_benchmark(&name)),
-            owner: is_own.then(|| viewer.caller.clone()),
+            owner: (is_own || is_mine && !has_lists).then(|| viewer.caller.clone()),
             text,
         },
     };
@@ -192,7 +195,7 @@ pub(crate) async fn get_runs(
     Ok(Json(RunsView { runs, total, next_offset, unsearched }))
 }
 
-/// Returns the runs with episodes of a task that the caller may see.
+/// Returns all runs with episodes of a task that the caller may see.
 async fn runs_with_task(api: &Api, identity: &Identity, task: u64) -> Result<Vec<RunId>, ApiError> {
     let task = visible_task(api, identity, task).await?;
     Ok(api.state.runs_with_task(task.id).await?.into_iter().map(|order| order.run).collect())
@@ -201,6 +204,12 @@ async fn runs_with_task(api: &Api, identity: &Identity, task: u64) -> Result<Vec
 /// Returns the owners whose hidden runs lists show to a caller; `None` for those of all owners.
 pub(crate) fn listed_owners(caller: &Caller) -> Option<Vec<Owner>> {
     (!caller.is_admin()).then(|| caller.own())
+}
+
+/// Returns true if lists show a run to the caller of this filter.
+fn is_listed(filter: &RunFilter, run: &RunRecord) -> bool {
+    let is_own = |owners: &Vec<Owner>| owners.contains(&run.spec.owner);
+    run.spec.labels.visibility.is_public() || filter.viewer.as_ref().is_none_or(is_own)
 }
 
 /// Page of the runs that match.
@@ -214,9 +223,11 @@ struct Found {
 async fn select(api: &Api, selection: Selection, offset: u64, limit: u64) -> Result<Found, ApiError> {
     if selection.has_no_other_filter() {
         let all = match (&selection.among, &selection.mine) {
-            // The caller owns the task, and with it its runs.
+            // Other callers, such as admins, may have ordered hidden runs with the task.
             (Some(among), None) => {
-                Some(api.state.runs(among).await?.into_iter().map(|run| run.spec.id).collect::<Vec<_>>())
+                let records = api.state.runs(among).await?.into_iter();
+                let shown = records.filter(|run| is_listed(&selection.filter, run));
+                Some(shown.map(|run| run.spec.id).collect::<Vec<_>>())
             }
             (None, Some(mine)) => Some(mine.clone()),
             _ => None,
@@ -355,7 +366,7 @@ async fn views(api: &Api, runs: Vec<RunId>, viewer: &Viewer) -> Result<Vec<RunVi
 /// Returns a run.
 #[utoipa::path(
     get, path = "/api/runs/{run_id}", tag = "runs",
-    security((), ("key" = []), ("admin" = [])),
+    security((), ("key" = []), ("admin" = []), ("session" = [])),
     params(("run_id" = String, Path, description = "Id of the run")),
     responses((status = 200, body = RunView), (status = 404, body = ErrorBody)),
 )]

@@ -108,7 +108,7 @@ pub(crate) async fn get_agents() -> Json<Vec<AgentView>> {
 /// The archive is checked before it is accepted; `refusal` of an error has file, line and admission code. The same files
 /// again are the same agent.
 #[utoipa::path(
-    post, path = "/api/agents", tag = "tasks", security((), ("key" = []), ("admin" = [])),
+    post, path = "/api/agents", tag = "tasks", security((), ("key" = []), ("admin" = []), ("session" = [])),
     request_body(content((AgentForm = "multipart/form-data"))),
     responses(
         (status = 200, body = CustomAgentView),
@@ -132,7 +132,7 @@ pub(crate) async fn post_agent(
 
 /// Lists the caller's custom agents, newest first.
 #[utoipa::path(
-    get, path = "/api/agents/custom", tag = "tasks", security((), ("key" = []), ("admin" = [])),
+    get, path = "/api/agents/custom", tag = "tasks", security((), ("key" = []), ("admin" = []), ("session" = [])),
     responses((status = 200, body = Vec<CustomAgentView>)),
 )]
 pub(crate) async fn get_custom_agents(
@@ -147,7 +147,7 @@ pub(crate) async fn get_custom_agents(
 
 /// Returns a custom agent.
 #[utoipa::path(
-    get, path = "/api/agents/custom/{agent_id}", tag = "tasks", security((), ("key" = []), ("admin" = [])),
+    get, path = "/api/agents/custom/{agent_id}", tag = "tasks", security((), ("key" = []), ("admin" = []), ("session" = [])),
     params(("agent_id" = String, Path, description = "Content hash of the agent")),
     responses(
         (status = 200, body = CustomAgentView),
@@ -167,7 +167,7 @@ pub(crate) async fn get_custom_agent(
 ///
 /// Runs that are over stay, with their results. Repeating their samples needs the agent: upload the same files again.
 #[utoipa::path(
-    delete, path = "/api/agents/custom/{agent_id}", tag = "tasks", security((), ("key" = []), ("admin" = [])),
+    delete, path = "/api/agents/custom/{agent_id}", tag = "tasks", security((), ("key" = []), ("admin" = []), ("session" = [])),
     params(("agent_id" = String, Path, description = "Content hash of the agent")),
     responses(
         (status = 200, body = MessageView),

@@ -21,7 +21,7 @@ const ADDRESS_VALID: Duration = Duration::from_secs(300);
 
 /// Returns the archive of a task, which contains its tests and its solution.
 #[utoipa::path(
-    get, path = "/api/tasks/{task_id}/archive", tag = "tasks", security((), ("key" = []), ("admin" = [])),
+    get, path = "/api/tasks/{task_id}/archive", tag = "tasks", security((), ("key" = []), ("admin" = []), ("session" = [])),
     params(("task_id" = u64, Path, description = "Id of the task")),
     responses(
         (status = 200, body = Vec<u8>, content_type = "application/zip"),
@@ -48,7 +48,7 @@ pub(crate) async fn get_archive(
 
 /// Returns the archive of a custom agent.
 #[utoipa::path(
-    get, path = "/api/agents/custom/{agent_id}/archive", tag = "tasks", security((), ("key" = []), ("admin" = [])),
+    get, path = "/api/agents/custom/{agent_id}/archive", tag = "tasks", security((), ("key" = []), ("admin" = []), ("session" = [])),
     params(("agent_id" = String, Path, description = "Content hash of the agent")),
     responses(
         (status = 200, body = Vec<u8>, content_type = "application/zip"),

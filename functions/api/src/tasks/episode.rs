@@ -6,7 +6,7 @@ use std::time::Duration;
 use bench_domain::{EpisodeReport, EpisodeStart, Outcome, SampleRef, TestCounts, Timestamp};
 use bench_runs::TERMINAL_TASKS;
 use bench_state::{BodyRef, RunWithBenchmarks, SampleRecord, SampleResult, TaskRecord};
-use bench_web::ApiError;
+use bench_web::{ApiError, Caller};
 use futures_util::{StreamExt, TryStreamExt, stream};
 
 use super::progress::{LoadedRun, Progress};
@@ -54,10 +54,11 @@ impl From<&EpisodeReport> for EpisodeFacts {
     }
 }
 
-/// Returns all episodes of a task by number, and their counts.
+/// Returns the episodes of a task by number, without those of other callers' private runs, and the counts of all.
 pub(crate) async fn task_episodes(
     api: &Api,
     task: &TaskRecord,
+    caller: &Caller,
 ) -> Result<(Progress, Vec<EpisodeView>), ApiError> {
     let (mut progress, mut episodes) = (Progress::default(), Vec::new());
     for entry in api.state.task_runs(task).await? {
@@ -67,8 +68,10 @@ pub(crate) async fn task_episodes(
             of_run.iter().filter(|episode| statuses.contains(&episode.status)).count() as u64
         };
         let done = count(&[PASSED, FAILED, ERROR]);
-        progress.add(&loaded, count(&[PASSED]), count(&[PASSED, FAILED]), done);
-        episodes.extend(of_run);
+        progress.add(&loaded, caller, count(&[PASSED]), count(&[PASSED, FAILED]), done);
+        if loaded.is_visible_to(caller) {
+            episodes.extend(of_run);
+        }
     }
     Ok((progress, episodes))
 }

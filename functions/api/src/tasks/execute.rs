@@ -9,7 +9,7 @@ use bench_runs::{CreatedRun, Orderer};
 use bench_state::{TaskRecord, TaskRun, TaskRunWrite};
 use bench_web::auth::provider_key;
 use bench_web::error::ErrorBody;
-use bench_web::{ApiError, Identity, Path};
+use bench_web::{ApiError, Caller, Identity, Path};
 use http::request::Parts;
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -44,7 +44,7 @@ pub(crate) struct QueuedView {
 
 /// Orders the episodes of a pending task.
 #[utoipa::path(
-    post, path = "/api/tasks/{task_id}/start", tag = "tasks", security((), ("key" = []), ("admin" = [])),
+    post, path = "/api/tasks/{task_id}/start", tag = "tasks", security((), ("key" = []), ("admin" = []), ("session" = [])),
     params(
         ("task_id" = u64, Path, description = "Id of the task"),
         ("Idempotency-Key" = Option<String>, Header, description = "Repeating a request with the same key returns the same response"),
@@ -76,7 +76,7 @@ pub(crate) async fn post_start(
 /// The episodes are one run. A key goes into `Authorization: Bearer`; agents that ask no model need none.
 #[utoipa::path(
     post, path = "/api/tasks/{task_id}/execute-async", tag = "tasks",
-    security((), ("key" = []), ("admin" = [])),
+    security((), ("key" = []), ("admin" = []), ("session" = [])),
     params(
         ("task_id" = u64, Path, description = "Id of the task"),
         ("timeout_seconds" = Option<u64>, Query, description = "Has no effect: the task's own limits apply. 1 to 86400"),
@@ -116,7 +116,7 @@ pub(crate) async fn post_execute_async(
 ///
 /// If the time is over first, the response has the status `pending` or `running`, and the episode continues.
 #[utoipa::path(
-    post, path = "/api/tasks/{task_id}/execute-one", tag = "tasks", security((), ("key" = []), ("admin" = [])),
+    post, path = "/api/tasks/{task_id}/execute-one", tag = "tasks", security((), ("key" = []), ("admin" = []), ("session" = [])),
     params(
         ("task_id" = u64, Path, description = "Id of the task"),
         ("timeout_seconds" = Option<u64>, Query, description = "Maximum time to wait, 1 to 86400, default 1200; deployed, at most 20 seconds"),
@@ -147,7 +147,7 @@ pub(crate) async fn post_execute_one(
 
 /// Makes a completed task pending again. Its runs stay in the list of runs.
 #[utoipa::path(
-    post, path = "/api/tasks/{task_id}/retry", tag = "tasks", security((), ("key" = []), ("admin" = [])),
+    post, path = "/api/tasks/{task_id}/retry", tag = "tasks", security((), ("key" = []), ("admin" = []), ("session" = [])),
     params(("task_id" = u64, Path, description = "Id of the task")),
     responses(
         (status = 200, body = TaskDoneView),
@@ -168,7 +168,7 @@ pub(crate) async fn post_retry(
     uploader(&api, &parts).await?;
     let task = visible_task(&api, &Identity::of(&parts), task).await?;
     let id = task.id;
-    match Progress::of(&api, &task).await?.status() {
+    match Progress::of(&api, &task, Identity::of(&parts).reader()).await?.status() {
         COMPLETED => {}
         status => {
             let hint = match status {
@@ -297,7 +297,7 @@ async fn new_entry(
 
 /// Returns the error for a task that has episodes.
 async fn already_started(api: &Api, task: &TaskRecord) -> ApiError {
-    match Progress::of(api, task).await {
+    match Progress::of(api, task, &Caller::Anonymous).await {
         Ok(progress) => {
             let (id, status) = (task.id, progress.status());
             let hint = match status {

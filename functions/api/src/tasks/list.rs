@@ -7,7 +7,7 @@ use axum::extract::State;
 use bench_state::TaskRecord;
 use bench_web::error::ErrorBody;
 use bench_web::size::fitting;
-use bench_web::{ApiError, Identity, Path};
+use bench_web::{ApiError, Caller, Identity, Path};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use http::Uri;
 
@@ -28,7 +28,7 @@ const STATUS_CHARS_MAX: usize = 100;
 /// A caller sees its own tasks, the operator all. Tasks that were stored for a run, as `bench run --task` does, are left
 /// out unless `all` is true.
 #[utoipa::path(
-    get, path = "/api/tasks", tag = "tasks", security((), ("key" = []), ("admin" = [])),
+    get, path = "/api/tasks", tag = "tasks", security((), ("key" = []), ("admin" = []), ("session" = [])),
     params(
         ("skip" = Option<u64>, Query, description = "Number of tasks to skip, default 0"),
         ("limit" = Option<u64>, Query, description = "Number of tasks, 1 to 100, default 50"),
@@ -56,8 +56,8 @@ pub(crate) async fn get_tasks(
     tasks.retain(|task| all || !task.facts.unlisted);
     tasks.retain(|task| !mine || identity.reader().is_own(&task.facts.owner));
     let mut views = match status {
-        None => views(&api, tasks.into_iter().skip(skip).take(limit).collect()).await?,
-        Some(status) => with_status(&api, tasks, &status, skip, limit).await?,
+        None => views(&api, tasks.into_iter().skip(skip).take(limit).collect(), identity.reader()).await?,
+        Some(status) => with_status(&api, tasks, identity.reader(), &status, skip, limit).await?,
     };
     views.truncate(fitting(&views));
     Ok(Json(views))
@@ -67,13 +67,16 @@ pub(crate) async fn get_tasks(
 async fn with_status(
     api: &Api,
     tasks: Vec<TaskRecord>,
+    caller: &Caller,
     status: &str,
     skip: usize,
     limit: usize,
 ) -> Result<Vec<TaskView>, ApiError> {
     let (mut page, mut skipped) = (Vec::new(), 0);
     for chunk in tasks.chunks(TASKS_AT_ONCE) {
-        for view in views(api, chunk.to_vec()).await?.into_iter().filter(|view| view.has_status(status)) {
+        for view in
+            views(api, chunk.to_vec(), caller).await?.into_iter().filter(|view| view.has_status(status))
+        {
             if skipped < skip {
                 skipped += 1;
             } else if page.len() < limit {
@@ -87,9 +90,9 @@ async fn with_status(
     Ok(page)
 }
 
-async fn views(api: &Api, tasks: Vec<TaskRecord>) -> Result<Vec<TaskView>, ApiError> {
+async fn views(api: &Api, tasks: Vec<TaskRecord>, caller: &Caller) -> Result<Vec<TaskView>, ApiError> {
     let read = |task: TaskRecord| async move {
-        let (progress, results) = (Progress::of(api, &task).await?, results(api, &task).await?);
+        let (progress, results) = (Progress::of(api, &task, caller).await?, results(api, &task).await?);
         Ok::<_, ApiError>(TaskView::new(&task, &progress, results))
     };
     let reads: Vec<_> = tasks.into_iter().map(read).collect();
@@ -98,7 +101,7 @@ async fn views(api: &Api, tasks: Vec<TaskRecord>) -> Result<Vec<TaskView>, ApiEr
 
 /// Returns a task with its episodes.
 #[utoipa::path(
-    get, path = "/api/tasks/{task_id}", tag = "tasks", security((), ("key" = []), ("admin" = [])),
+    get, path = "/api/tasks/{task_id}", tag = "tasks", security((), ("key" = []), ("admin" = []), ("session" = [])),
     params(("task_id" = u64, Path, description = "Id of the task")),
     responses(
         (status = 200, body = TaskDetailView),
@@ -116,7 +119,7 @@ pub(crate) async fn get_task(
     let task = params.id("task_id");
     params.finish()?;
     let task = visible_task(&api, &identity, task).await?;
-    let (progress, runs) = task_episodes(&api, &task).await?;
+    let (progress, runs) = task_episodes(&api, &task, identity.reader()).await?;
     let results = results(&api, &task).await?;
     Ok(Json(TaskDetailView { task: TaskView::new(&task, &progress, results), runs }))
 }

@@ -49,7 +49,7 @@ pub(crate) struct LogsView {
 /// With `log`, it returns a page of one log, which may have any length.
 #[utoipa::path(
     get, path = "/api/tasks/{task_id}/runs/{run_id}/logs", tag = "tasks",
-    security((), ("key" = []), ("admin" = [])),
+    security((), ("key" = []), ("admin" = []), ("session" = [])),
     params(
         ("task_id" = u64, Path, description = "Id of the task"),
         ("run_id" = u64, Path, description = "Id of the episode"),

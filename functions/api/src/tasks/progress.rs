@@ -3,8 +3,8 @@
 use bench_domain::{RunId, Timestamp};
 use bench_runs::TERMINAL_TASKS;
 use bench_state::{BenchmarkRecord, RunWithBenchmarks, TaskRecord, TaskRun};
-use bench_web::ApiError;
 use bench_web::views::benchmark_counts;
+use bench_web::{ApiError, Caller};
 
 use crate::Api;
 
@@ -26,8 +26,10 @@ pub(crate) struct Progress {
     pub(crate) graded_below: u64,
     /// Time of the first order.
     pub(crate) started_at: Option<Timestamp>,
-    /// Runs with the episodes.
+    /// Runs with the episodes, without other callers' private ones.
     pub(crate) runs: Vec<RunId>,
+    /// Number of all runs with the episodes.
+    orders: usize,
     /// Number of those runs that aren't over.
     open: usize,
     last_end: Option<Timestamp>,
@@ -52,6 +54,11 @@ impl LoadedRun {
         Ok(Self { entry, found })
     }
 
+    /// Returns true if the caller may know that the run exists.
+    pub(crate) fn is_visible_to(&self, caller: &Caller) -> bool {
+        self.found.as_ref().is_none_or(|found| caller.sees_run(&found.run.spec))
+    }
+
     /// Returns the benchmark with the episodes.
     pub(crate) fn benchmark(&self) -> Option<&BenchmarkRecord> {
         self.found.as_ref()?.benchmark(TERMINAL_TASKS)
@@ -71,8 +78,8 @@ impl LoadedRun {
 }
 
 impl Progress {
-    /// Counts the episodes of a task.
-    pub(crate) async fn of(api: &Api, task: &TaskRecord) -> Result<Self, ApiError> {
+    /// Counts the episodes of a task. The counts include other callers' private runs; the list of runs doesn't.
+    pub(crate) async fn of(api: &Api, task: &TaskRecord, caller: &Caller) -> Result<Self, ApiError> {
         let mut progress = Self::default();
         for entry in api.state.task_runs(task).await? {
             let loaded = LoadedRun::load(api, entry).await?;
@@ -83,13 +90,13 @@ impl Progress {
                 }
                 _ => (0, 0, 0),
             };
-            progress.add(&loaded, passed, graded, done);
+            progress.add(&loaded, caller, passed, graded, done);
         }
         Ok(progress)
     }
 
     /// Adds a run with `done` episodes that are over, `graded` of them with a grade and `passed` with the full reward.
-    pub(crate) fn add(&mut self, loaded: &LoadedRun, passed: u64, graded: u64, done: u64) {
+    pub(crate) fn add(&mut self, loaded: &LoadedRun, caller: &Caller, passed: u64, graded: u64, done: u64) {
         let samples = u64::from(loaded.entry.samples);
         let passed = passed.min(samples);
         // What a run that is over left undone will never be done.
@@ -98,7 +105,10 @@ impl Progress {
         self.passed += passed;
         self.failed += done.saturating_sub(passed);
         self.graded_below += graded.min(done).saturating_sub(passed);
-        self.runs.push(loaded.entry.run);
+        self.orders += 1;
+        if loaded.is_visible_to(caller) {
+            self.runs.push(loaded.entry.run);
+        }
         let ordered_at = loaded.entry.ordered_at;
         self.started_at = Some(self.started_at.map_or(ordered_at, |first| first.min(ordered_at)));
         if loaded.is_over() {
@@ -115,10 +125,10 @@ impl Progress {
 
     /// Returns the task's status.
     pub(crate) const fn status(&self) -> &'static str {
-        match (self.runs.is_empty(), self.open) {
-            (true, _) => PENDING,
-            (false, 0) => COMPLETED,
-            (false, _) => RUNNING,
+        match (self.orders, self.open) {
+            (0, _) => PENDING,
+            (_, 0) => COMPLETED,
+            (_, _) => RUNNING,
         }
     }
 

@@ -21,7 +21,7 @@ use crate::runs::tasks::{task_error, task_not_found};
 /// Runs stay in the list of runs, with the results that they have. An open run that also has episodes of other tasks
 /// isn't canceled; the task can be removed once it is over.
 #[utoipa::path(
-    delete, path = "/api/tasks/{task_id}", tag = "tasks", security((), ("key" = []), ("admin" = [])),
+    delete, path = "/api/tasks/{task_id}", tag = "tasks", security((), ("key" = []), ("admin" = []), ("session" = [])),
     params(("task_id" = u64, Path, description = "Id of the task")),
     responses(
         (status = 200, body = MessageView),

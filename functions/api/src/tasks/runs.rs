@@ -57,7 +57,7 @@ fn run_not_found() -> ApiError {
 /// Finds an episode by the ids in a path.
 ///
 /// # Errors
-/// 404 `Run not found`, also for an unknown task.
+/// 404 `Run not found`, also for an unknown task and for another caller's private run.
 pub(crate) async fn find_episode(
     api: &Api,
     identity: &Identity,
@@ -75,6 +75,9 @@ pub(crate) async fn find_episode(
     let entry = entry.ok_or_else(run_not_found)?;
     let index = u32::try_from(id - entry.first_id).map_err(ApiError::internal)?;
     let loaded = LoadedRun::load(api, entry).await?;
+    if !loaded.is_visible_to(identity.reader()) {
+        return Err(run_not_found());
+    }
     let (view, sample) = episode::one_episode(api, &task, &loaded, index).await?;
     Ok(FoundEpisode { task, loaded, index, view, sample })
 }
@@ -96,9 +99,9 @@ pub(crate) async fn wait_for_episode(
     Ok(found.view)
 }
 
-/// Lists the episodes of a task by number.
+/// Lists the episodes of a task by number, without those of other callers' private runs.
 #[utoipa::path(
-    get, path = "/api/tasks/{task_id}/runs", tag = "tasks", security((), ("key" = []), ("admin" = [])),
+    get, path = "/api/tasks/{task_id}/runs", tag = "tasks", security((), ("key" = []), ("admin" = []), ("session" = [])),
     params(("task_id" = u64, Path, description = "Id of the task")),
     responses(
         (status = 200, body = Vec<EpisodeView>),
@@ -116,12 +119,12 @@ pub(crate) async fn get_runs(
     let task = params.id("task_id");
     params.finish()?;
     let task = visible_task(&api, &identity, task).await?;
-    Ok(Json(episode::task_episodes(&api, &task).await?.1))
+    Ok(Json(episode::task_episodes(&api, &task, identity.reader()).await?.1))
 }
 
 /// Returns an episode of a task.
 #[utoipa::path(
-    get, path = "/api/tasks/{task_id}/runs/{run_id}", tag = "tasks", security((), ("key" = []), ("admin" = [])),
+    get, path = "/api/tasks/{task_id}/runs/{run_id}", tag = "tasks", security((), ("key" = []), ("admin" = []), ("session" = [])),
     params(("task_id" = u64, Path, description = "Id of the task"), ("run_id" = u64, Path, description = "Id of the episode")),
     responses(
         (status = 200, body = EpisodeView),
@@ -149,7 +152,7 @@ pub(crate) async fn get_run(
 /// the status `pending` or `running`.
 #[utoipa::path(
     post, path = "/api/tasks/{task_id}/runs/{run_id}/execute", tag = "tasks",
-    security((), ("key" = []), ("admin" = [])),
+    security((), ("key" = []), ("admin" = []), ("session" = [])),
     params(
         ("task_id" = u64, Path, description = "Id of the task"),
         ("run_id" = u64, Path, description = "Id of the episode"),
@@ -175,7 +178,7 @@ pub(crate) async fn post_execute(
 /// Confirms that a pending episode is queued.
 #[utoipa::path(
     post, path = "/api/tasks/{task_id}/runs/{run_id}/execute-async", tag = "tasks",
-    security((), ("key" = []), ("admin" = [])),
+    security((), ("key" = []), ("admin" = []), ("session" = [])),
     params(
         ("task_id" = u64, Path, description = "Id of the task"),
         ("run_id" = u64, Path, description = "Id of the episode"),

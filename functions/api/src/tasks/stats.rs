@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use axum::Json;
 use axum::extract::State;
 use bench_state::TaskRecord;
-use bench_web::{ApiError, Identity};
+use bench_web::{ApiError, Caller, Identity};
 use futures_util::{StreamExt, TryStreamExt, stream};
 
 use super::progress::Progress;
@@ -22,7 +22,7 @@ const TASKS_AT_ONCE: usize = 16;
 
 /// Counts the tasks that lists show to the caller, and their episodes, by status.
 #[utoipa::path(
-    get, path = "/api/stats", tag = "tasks", security((), ("key" = []), ("admin" = [])),
+    get, path = "/api/stats", tag = "tasks", security((), ("key" = []), ("admin" = []), ("session" = [])),
     responses((status = 200, body = StatsView)),
 )]
 pub(crate) async fn get_stats(
@@ -39,15 +39,15 @@ pub(crate) async fn get_stats(
     }
     let mut tasks = visible_tasks(&api, &caller).await?;
     tasks.retain(|task| !task.facts.unlisted);
-    let reads: Vec<_> = tasks.into_iter().map(|task| counts(&api, task)).collect();
+    let reads: Vec<_> = tasks.into_iter().map(|task| counts(&api, task, &caller)).collect();
     let all: Vec<StatsView> = stream::iter(reads).buffered(TASKS_AT_ONCE).try_collect().await?;
     let stats = all.into_iter().fold(StatsView::default(), StatsView::plus);
     *lock(&api.task_stats) = Some((Instant::now(), caller, stats));
     Ok(Json(stats))
 }
 
-async fn counts(api: &Api, task: TaskRecord) -> Result<StatsView, ApiError> {
-    let (progress, results) = (Progress::of(api, &task).await?, results(api, &task).await?);
+async fn counts(api: &Api, task: TaskRecord, caller: &Caller) -> Result<StatsView, ApiError> {
+    let (progress, results) = (Progress::of(api, &task, caller).await?, results(api, &task).await?);
     Ok(StatsView {
         tasks: TaskCounts::one(progress.status()),
         runs: EpisodeCounts {

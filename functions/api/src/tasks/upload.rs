@@ -131,7 +131,7 @@ impl Description {
 /// The archive is checked before it is accepted; `refusal` of an error has file, line and admission code. Send archives
 /// above the server's limit for requests to the address of `POST /api/tasks/uploads` first, and name them in a JSON body.
 #[utoipa::path(
-    post, path = "/api/tasks", tag = "tasks", security((), ("key" = []), ("admin" = [])),
+    post, path = "/api/tasks", tag = "tasks", security((), ("key" = []), ("admin" = []), ("session" = [])),
     request_body(content((TaskForm = "multipart/form-data"), (UploadedTask = "application/json"))),
     params(
         ("name" = Option<String>, Query, description = "Name of the task, at most 255 characters; required with a form. A blank one is replaced by the task's own name"),
@@ -205,7 +205,7 @@ async fn same_files_as(api: &Api, task: &TaskRecord) -> Result<Option<u64>, ApiE
 
 /// Checks an archive without storing it.
 #[utoipa::path(
-    post, path = "/api/tasks/check", tag = "tasks", security((), ("key" = []), ("admin" = [])),
+    post, path = "/api/tasks/check", tag = "tasks", security((), ("key" = []), ("admin" = []), ("session" = [])),
     request_body(content((TaskForm = "multipart/form-data"))),
     responses(
         (status = 200, body = CheckedView),

@@ -63,7 +63,7 @@ pub(crate) struct UploadView {
 /// Send the archive there by `PUT` with the headers of the response, then name it: `POST /api/tasks` with
 /// `{"upload": KEY, "name": …}`. The archive is deleted after its use, at the latest after a day.
 #[utoipa::path(
-    post, path = "/api/tasks/uploads", tag = "tasks", security((), ("key" = []), ("admin" = [])),
+    post, path = "/api/tasks/uploads", tag = "tasks", security((), ("key" = []), ("admin" = []), ("session" = [])),
     request_body = UploadOrder,
     responses(
         (status = 200, body = UploadView),

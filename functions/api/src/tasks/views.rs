@@ -58,7 +58,7 @@ pub(crate) struct TaskView {
     task: String,
     /// Size of the archive in bytes.
     archive_bytes: u64,
-    /// Ids of the runs that have the episodes.
+    /// Ids of the runs that have the episodes, without other callers' private runs.
     run_ids: Vec<String>,
     /// Episodes of all orders. The other counts are those of the episodes that the task's own routes ordered.
     results: TaskResultsView,

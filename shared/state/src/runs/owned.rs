@@ -3,17 +3,26 @@
 
 use std::collections::HashSet;
 
-use aws_sdk_dynamodb::types::{Delete, Put, TransactWriteItem};
+use aws_sdk_dynamodb::types::{Delete, Put, TransactWriteItem, Update};
 use bench_domain::run::Owner;
 use bench_domain::{RunId, RunLabels, RunSpec};
+use futures_util::{StreamExt, TryStreamExt, stream};
 
 use super::read::run_of_sort;
-use crate::attributes::{Reader, Record, text};
-use crate::keys::{HIDDEN, key, time_sort};
-use crate::{State, StateError};
+use crate::attributes::{Reader, Record, number, text};
+use crate::keys::{self, HIDDEN, OWNERS, key, time_sort};
+use crate::{RunFilter, State, StateError};
 
 /// Attribute of a hidden run with the name of its owner in keys.
 const OWNER: &str = "owner";
+/// Number of runs to read at once while lists are completed.
+const COMPLETED_AT_ONCE: usize = 100;
+const WRITES_AT_ONCE: usize = 16;
+
+/// Returns the key of the record that exists once all runs are in their owners' lists.
+fn complete_key() -> Record {
+    key(OWNERS, "COMPLETE")
+}
 
 fn owner_partition(owner: &Owner) -> String {
     format!("OWNER#{}", owner.key_name())
@@ -30,7 +39,8 @@ fn hidden_key(spec: &RunSpec) -> Record {
 impl State {
     /// Lists the runs of these owners, newest first.
     ///
-    /// Runs that were created by versions without this index are missing.
+    /// Runs that were created by versions without these lists are missing until they are
+    /// [complete](Self::complete_owner_lists).
     pub async fn runs_of(&self, owners: &[Owner]) -> Result<Vec<RunId>, StateError> {
         let mut sorts = Vec::new();
         for owner in owners {
@@ -52,6 +62,57 @@ impl State {
         }
         sorts.sort_unstable_by(|a, b| b.cmp(a));
         sorts.iter().map(|sort| run_of_sort(sort)).collect()
+    }
+
+    /// Returns true if the owners' lists have all runs, also those that versions without these lists created.
+    pub async fn are_owner_lists_complete(&self) -> Result<bool, StateError> {
+        let got = self
+            .client
+            .get_item()
+            .table_name(&self.table)
+            .set_key(Some(complete_key()))
+            .consistent_read(true)
+            .send()
+            .await;
+        Ok(got.map_err(|error| StateError::sdk("read the owners' lists", error))?.item.is_some())
+    }
+
+    /// Adds runs that versions without these lists created to their owners' lists, and returns the number of all runs that
+    /// were looked at. Does nothing once the lists are complete. Safe to repeat.
+    pub async fn complete_owner_lists(&self) -> Result<u64, StateError> {
+        if self.are_owner_lists_complete().await? {
+            return Ok(0);
+        }
+        let all = self.list_runs(&RunFilter::default(), 0, u64::MAX).await?.runs;
+        let mut listed = 0;
+        for batch in all.chunks(COMPLETED_AT_ONCE) {
+            let records = self.runs(batch).await?;
+            let writes: Vec<_> = records.iter().map(|run| self.add_to_owner(&run.spec)).collect();
+            let written: Vec<()> =
+                stream::iter(writes).buffer_unordered(WRITES_AT_ONCE).try_collect().await?;
+            listed += written.len() as u64;
+        }
+        let put = self.client.put_item().table_name(&self.table).set_item(Some(complete_key())).send().await;
+        put.map_err(|error| StateError::sdk("complete the owners' lists", error))?;
+        Ok(listed)
+    }
+
+    /// Adds a run to its owner's list, unless it is deleted at the same time.
+    async fn add_to_owner(&self, spec: &RunSpec) -> Result<(), StateError> {
+        let update = Update::builder()
+            .table_name(&self.table)
+            .set_key(Some(keys::run(spec.id)))
+            .update_expression("SET owner_listed = :yes")
+            .condition_expression("attribute_exists(pk) AND attribute_not_exists(deleted)")
+            .expression_attribute_values(":yes", number(1))
+            .build()
+            .map_err(|error| StateError::damaged("run", error))?;
+        let items = vec![TransactWriteItem::builder().update(update).build(), self.owned_put(spec)?];
+        match self.transact("add the run to its owner's list", items).await? {
+            Ok(()) => Ok(()),
+            Err(_) if self.run(spec.id).await?.is_none() => Ok(()),
+            Err(_) => Err(StateError::damaged("run", "it can't be added to its owner's list")),
+        }
     }
 
     /// Returns the hidden runs that belong to none of these owners.

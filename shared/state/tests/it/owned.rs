@@ -36,6 +36,17 @@ async fn set(state: &State, run: RunId, visibility: Visibility) {
     assert_eq!(state.change_labels(&record, &labels).await.unwrap(), Transition::Done);
 }
 
+/// Cancels and deletes a run.
+async fn delete(state: &State, run: RunId) {
+    let record = state.run(run).await.unwrap().unwrap();
+    let (now, event) = (Timestamp::from_micros(1), NewEvent::new(EventKind::RunCanceled, "canceled"));
+    let next = record.state.cancel(now).unwrap();
+    let changed = state.change_run(&record, &next, record.generation, &event, now).await.unwrap();
+    assert_eq!(changed, Transition::Done);
+    let record = state.run(run).await.unwrap().unwrap();
+    assert_eq!(state.mark_deleted(&record).await.unwrap(), Transition::Done);
+}
+
 async fn list(state: &State, viewer: Option<&[Owner]>, offset: u64, limit: u64) -> (Vec<RunId>, u64) {
     let filter = RunFilter {
         // The table has runs of other tests.
@@ -60,7 +71,10 @@ fn lists_show_hidden_runs_to_their_owners_only() {
         let last = write(&state, 5, &Owner::Local, Visibility::Public).await;
         assert_eq!(list(&state, None, 0, 9).await, (vec![last, bobs, private, unlisted, open], 5));
         assert_eq!(list(&state, Some(&[]), 0, 9).await, (vec![last, open], 2));
-        assert_eq!(list(&state, Some(std::slice::from_ref(&ann)), 0, 9).await, (vec![last, private, unlisted, open], 4));
+        assert_eq!(
+            list(&state, Some(std::slice::from_ref(&ann)), 0, 9).await,
+            (vec![last, private, unlisted, open], 4)
+        );
         assert_eq!(list(&state, Some(&[bob.clone(), Owner::Local]), 0, 9).await, (vec![last, bobs, open], 3));
         // Pages don't have gaps where hidden runs are.
         assert_eq!(list(&state, Some(&[]), 1, 1).await, (vec![open], 2));
@@ -94,14 +108,31 @@ fn an_owner_finds_its_own_runs() {
         assert_eq!(state.runs_of(&[key, ann.clone()]).await.unwrap(), [hidden, keyed, first]);
         assert!(state.runs_of(&[]).await.unwrap().is_empty());
 
-        let record = state.run(hidden).await.unwrap().unwrap();
-        let (now, event) = (Timestamp::from_micros(1), NewEvent::new(EventKind::RunCanceled, "canceled"));
-        let next = record.state.cancel(now).unwrap();
-        let changed = state.change_run(&record, &next, record.generation, &event, now).await.unwrap();
-        assert_eq!(changed, Transition::Done);
-        let record = state.run(hidden).await.unwrap().unwrap();
-        assert_eq!(state.mark_deleted(&record).await.unwrap(), Transition::Done);
+        delete(&state, hidden).await;
         assert_eq!(state.runs_of(&[ann]).await.unwrap(), [first]);
         assert!(!state.runs_hidden_from(&[]).await.unwrap().contains(&hidden));
+    });
+}
+
+#[test]
+fn runs_of_older_versions_are_added_to_the_lists_once() {
+    let table = table();
+    table.block_on(async {
+        let state = table.state(1);
+        let ann = user("before-ann");
+        let first = write_of(&state, "acme/other", 31, &ann, Visibility::Public).await;
+        let second = write_of(&state, "acme/other", 32, &ann, Visibility::Private).await;
+        let deleted = write_of(&state, "acme/other", 33, &ann, Visibility::Public).await;
+        // Older versions wrote no lists.
+        for (run, second) in [(first, 31), (second, 32), (deleted, 33_i64)] {
+            table.remove("OWNER#user-before-ann", &format!("{:020}#{run}", second * 1_000_000)).await;
+        }
+        delete(&state, deleted).await;
+        assert!(state.runs_of(std::slice::from_ref(&ann)).await.unwrap().is_empty());
+        assert!(!state.are_owner_lists_complete().await.unwrap());
+        assert!(state.complete_owner_lists().await.unwrap() >= 2);
+        assert!(state.are_owner_lists_complete().await.unwrap());
+        assert_eq!(state.runs_of(&[ann]).await.unwrap(), [second, first]);
+        assert_eq!(state.complete_owner_lists().await.unwrap(), 0, "once");
     });
 }

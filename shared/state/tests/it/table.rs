@@ -36,6 +36,15 @@ impl Table {
         State::new(&self.embedded.sdk_config(), TABLE, epoch)
     }
 
+    /// Removes a record, as if it had never been written.
+    pub(crate) async fn remove(&self, partition: &str, sort: &str) {
+        let client = aws_sdk_dynamodb::Client::new(&self.embedded.sdk_config());
+        let text = |text: &str| aws_sdk_dynamodb::types::AttributeValue::S(text.to_owned());
+        let call = client.delete_item().table_name(TABLE).key("pk", text(partition)).key("sk", text(sort));
+        let removed = call.return_values(aws_sdk_dynamodb::types::ReturnValue::AllOld).send().await.unwrap();
+        assert!(removed.attributes.is_some(), "no record {partition} {sort}");
+    }
+
     pub(crate) fn block_on<T>(&self, work: impl Future<Output = T>) -> T {
         self.runtime.block_on(work)
     }
