@@ -47,7 +47,7 @@ pub(crate) struct LogoutView {
 
 /// Ends the session of the request's cookie, and revokes its tokens at the provider. Succeeds without a session, too.
 #[utoipa::path(
-    post, path = "/api/auth/logout", tag = "sign-in",
+    post, path = "/api/auth/logout", tag = "sign-in", security((), ("session" = [])),
     request_body(content = Option<LogoutBody>, description = "May be left out"),
     responses(
         (status = 200, body = LogoutView),

@@ -54,7 +54,7 @@ pub(crate) struct AuthView {
     user: Option<UserView>,
     /// True if the session may call models on the user's account.
     has_invoke_scope: bool,
-    /// Payer of the user's runs of Chutes models: `user` or `operator`; null if nobody pays for them.
+    /// Payer of the user's runs of Chutes models: `user` or `operator`; null if the user can't order them.
     pays: Option<Payer>,
 }
 
@@ -72,7 +72,7 @@ pub(crate) struct MeView {
 }
 
 /// Returns the caller's sign-in. Never an error: a session that can't be found counts as none.
-#[utoipa::path(get, path = "/api/auth/status", tag = "sign-in", responses((status = 200, body = AuthView)))]
+#[utoipa::path(get, path = "/api/auth/status", tag = "sign-in", security((), ("session" = [])), responses((status = 200, body = AuthView)))]
 pub(crate) async fn status(State(api): State<Arc<Api>>, headers: HeaderMap) -> Response {
     let session = api.session_of(&headers).await;
     let is_known = session.is_ok();
@@ -101,7 +101,7 @@ pub(crate) async fn status(State(api): State<Arc<Api>>, headers: HeaderMap) -> R
 
 /// Returns the signed-in user.
 #[utoipa::path(
-    get, path = "/api/auth/me", tag = "sign-in",
+    get, path = "/api/auth/me", tag = "sign-in", security(("session" = [])),
     responses(
         (status = 200, body = MeView),
         (status = 401, body = ErrorBody, description = "The request has no cookie of a session, or the session is over"),

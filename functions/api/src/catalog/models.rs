@@ -150,7 +150,7 @@ pub async fn list_models(
 ///
 /// Models that are no longer listed become inactive. If the list can't be read, nothing changes.
 #[utoipa::path(
-    post, path = "/api/admin/sync-models", tag = "catalog", security(("admin" = [])),
+    post, path = "/api/admin/sync-models", tag = "catalog", security(("admin" = []), ("session" = [])),
     responses((status = 200, body = SyncedView), (status = 401, body = ErrorBody), (status = 500, body = ErrorBody)),
 )]
 pub(crate) async fn post_sync(

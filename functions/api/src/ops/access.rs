@@ -127,7 +127,7 @@ impl EntryView {
 
 /// Lists the access tokens, listed keys and listed users.
 #[utoipa::path(
-    get, path = "/api/admin/access", tag = "access", security((), ("admin" = [])),
+    get, path = "/api/admin/access", tag = "access", security((), ("admin" = []), ("session" = [])),
     responses((status = 200, body = EntriesView), (status = 401, body = ErrorBody)),
 )]
 pub(crate) async fn get_entries(
@@ -145,7 +145,7 @@ pub(crate) async fn get_entries(
 /// Callers send a token as `Authorization: Bearer TOKEN`. It orders runs on the operator's keys and is never sent to
 /// a provider.
 #[utoipa::path(
-    post, path = "/api/admin/access", tag = "access", security((), ("admin" = [])), request_body = EntryBody,
+    post, path = "/api/admin/access", tag = "access", security((), ("admin" = []), ("session" = [])), request_body = EntryBody,
     responses(
         (status = 201, body = NewEntryView),
         (status = 401, body = ErrorBody),
@@ -248,7 +248,7 @@ fn is_key(key: &Secret) -> bool {
 
 /// Revokes an entry immediately. Runs of its holder stay and continue.
 #[utoipa::path(
-    delete, path = "/api/admin/access/{entry}", tag = "access", security((), ("admin" = [])),
+    delete, path = "/api/admin/access/{entry}", tag = "access", security((), ("admin" = []), ("session" = [])),
     params(("entry" = String, Path, description = "Id or name of the entry")),
     responses(
         (status = 200, body = RevokedView),

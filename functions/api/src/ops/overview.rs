@@ -43,7 +43,7 @@ const WEEK_HOURS: u32 = 168;
 /// On a public server, callers without the admin secret get only totals: the lists of workers, runs and messages are
 /// empty.
 #[utoipa::path(
-    get, path = "/api/ops/overview", tag = "operations", security((), ("admin" = [])),
+    get, path = "/api/ops/overview", tag = "operations", security((), ("admin" = []), ("session" = [])),
     params(("minutes" = Option<u64>, Query, description = "Length of the time series in minutes, 30 to 1440, default 360")),
     responses((status = 200, body = OverviewView), (status = 422, body = ErrorBody)),
 )]

@@ -64,7 +64,7 @@ pub(crate) async fn get_metrics(State(api): State<Arc<Api>>, uri: Uri) -> Result
 ///
 /// On a public server, callers without the admin secret get an empty list.
 #[utoipa::path(
-    get, path = "/api/ops/sandy/sandboxes", tag = "operations", security((), ("admin" = [])),
+    get, path = "/api/ops/sandy/sandboxes", tag = "operations", security((), ("admin" = []), ("session" = [])),
     params(("ids" = Option<String>, Query, description = "Ids of up to 100 sandboxes, comma-separated. Defaults to all")),
     responses(
         (status = 200, body = [SandboxStats]),

@@ -43,7 +43,7 @@ pub(crate) struct CreatedView {
 /// token or of the admin secret, on the operator's keys, and holders of a provider key that the provider confirms, on
 /// their own key. Runs of the oracle and of gated benchmarks are for admins and listed callers.
 #[utoipa::path(
-    post, path = "/api/runs", tag = "runs", security((), ("key" = []), ("admin" = [])),
+    post, path = "/api/runs", tag = "runs", security((), ("key" = []), ("admin" = []), ("session" = [])),
     request_body = OrderBody,
     params(
         ("Idempotency-Key" = Option<String>, Header, description = "Key of 1 to 255 visible ASCII characters. Repeating a request with the same key within a day creates no second run"),

@@ -77,7 +77,7 @@ pub struct ItemsPage {
 /// whole prompt and answer.
 #[utoipa::path(
     get, path = "/api/runs/{run_id}/benchmarks/{benchmark_name}", tag = "runs",
-    security((), ("key" = []), ("admin" = [])),
+    security((), ("key" = []), ("admin" = []), ("session" = [])),
     params(
         ("run_id" = String, Path, description = "Id of the run"),
         ("benchmark_name" = String, Path, description = "Name of the benchmark"),

@@ -69,7 +69,7 @@ fn rows_schema() -> ArrayBuilder {
 /// It has at most 200 bytes for each sample and 10,000 samples in a part, and exists for benchmarks that are over: `index`
 /// of the benchmark in the run has the number of parts. The response is compressed with gzip if the caller accepts that.
 #[utoipa::path(
-    get, path = "/api/runs/{run_id}/items/index", tag = "runs", security((), ("key" = []), ("admin" = [])),
+    get, path = "/api/runs/{run_id}/items/index", tag = "runs", security((), ("key" = []), ("admin" = []), ("session" = [])),
     params(
         ("run_id" = String, Path, description = "Id of the run"),
         ("benchmark" = String, Query, description = "Name of the benchmark"),

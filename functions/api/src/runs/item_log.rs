@@ -72,7 +72,7 @@ pub(crate) struct ItemLogView {
 
 /// Returns a page of a log of an episode, such as `agent/trajectory.json`. Without `log`, lists the episode's logs.
 #[utoipa::path(
-    get, path = "/api/runs/{run_id}/items/log", tag = "runs", security((), ("key" = []), ("admin" = [])),
+    get, path = "/api/runs/{run_id}/items/log", tag = "runs", security((), ("key" = []), ("admin" = []), ("session" = [])),
     params(
         ("run_id" = String, Path, description = "Id of the run"),
         ("benchmark" = String, Query, description = "Name of the benchmark"),
@@ -138,7 +138,7 @@ pub(crate) async fn get_item_log(
 /// Returns a page of an artifact of an attempt at a programming task or of a verification, such as `patch.diff`. Without `log`, lists the attempt's
 /// artifacts. The answer is that of `GET /api/runs/{run_id}/items/log`.
 #[utoipa::path(
-    get, path = "/api/runs/{run_id}/artifacts", tag = "runs", security((), ("key" = []), ("admin" = [])),
+    get, path = "/api/runs/{run_id}/artifacts", tag = "runs", security((), ("key" = []), ("admin" = []), ("session" = [])),
     params(
         ("run_id" = String, Path, description = "Id of the run"),
         ("benchmark" = String, Query, description = "Name of the benchmark"),

@@ -87,7 +87,7 @@ impl AgentTotalsView {
 
 /// Returns the turns of an episode that is running, from one of its trajectory's steps on.
 #[utoipa::path(
-    get, path = "/api/runs/{run_id}/items/turns", tag = "runs", security((), ("key" = []), ("admin" = [])),
+    get, path = "/api/runs/{run_id}/items/turns", tag = "runs", security((), ("key" = []), ("admin" = []), ("session" = [])),
     params(
         ("run_id" = String, Path, description = "Id of the run"),
         ("benchmark" = String, Query, description = "Name of the benchmark"),

@@ -132,7 +132,7 @@ pub(crate) struct BasisView {
 /// answers are those of the latest 100 succeeded runs on this server, of the same model if possible, otherwise typical
 /// ones.
 #[utoipa::path(
-    post, path = "/api/runs/estimate", tag = "runs", security((), ("key" = []), ("admin" = [])),
+    post, path = "/api/runs/estimate", tag = "runs", security((), ("key" = []), ("admin" = []), ("session" = [])),
     request_body = OrderBody,
     responses(
         (status = 200, body = EstimateView),

@@ -6,6 +6,7 @@ use std::sync::{Arc, LazyLock};
 use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
+use bench_web::identity::SESSION_COOKIE;
 use http::header;
 use serde_json::Value;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
@@ -45,6 +46,8 @@ impl Modify for Schemes {
         components.add_security_scheme("key", SecurityScheme::Http(key));
         let admin = ApiKey::Header(ApiKeyValue::new("X-Admin-Secret"));
         components.add_security_scheme("admin", SecurityScheme::ApiKey(admin));
+        let session = ApiKey::Cookie(ApiKeyValue::new(SESSION_COOKIE));
+        components.add_security_scheme("session", SecurityScheme::ApiKey(session));
     }
 }
 

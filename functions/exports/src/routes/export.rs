@@ -44,7 +44,7 @@ const AGAIN_S: u64 = 2;
     get,
     path = "/api/runs/{run_id}/export",
     tag = "exports",
-    security((), ("key" = []), ("admin" = [])),
+    security((), ("key" = []), ("admin" = []), ("session" = [])),
     params(
         ("run_id" = String, Path, description = "Id of the run"),
         ("format" = Option<String>, Query, description = "`csv` (default), `jsonl`, `md`, `pdf`, or `zip`, the signed archive"),

@@ -99,7 +99,7 @@ pub(crate) struct UploadOrder {
     post,
     path = "/api/uploads",
     tag = "exports",
-    security((), ("key" = []), ("admin" = [])),
+    security((), ("key" = []), ("admin" = []), ("session" = [])),
     request_body = UploadOrder,
     responses(
         (status = 201, body = UploadView),

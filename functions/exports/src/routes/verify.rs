@@ -37,7 +37,7 @@ const UPLOAD_FIRST: &str = "upload it with `POST /api/uploads` first";
     post,
     path = "/api/exports/verify",
     tag = "exports",
-    security((), ("key" = []), ("admin" = [])),
+    security((), ("key" = []), ("admin" = []), ("session" = [])),
     request_body(content((UploadForm = "multipart/form-data"), (UploadedArchive = "application/json"))),
     responses(
         (status = 200, body = VerificationView),
