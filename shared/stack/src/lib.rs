@@ -36,8 +36,8 @@ use bench_api::Api;
 use bench_blobs::Blobs;
 use bench_datasets::Library;
 use bench_dead_letters::DeadLetters;
-use bench_domain::run::{AuthMode, ModelRef};
-use bench_domain::{RunId, RunStatus};
+use bench_domain::run::AuthMode;
+use bench_domain::{ModelRole, RunId, RunStatus};
 use bench_embedded::Embedded;
 use bench_embedded::host::Host;
 use bench_exports::Exports;
@@ -57,7 +57,7 @@ use self::attach::Attachment;
 use self::disk::DiskGuard;
 use self::holds::Holds;
 use self::mappings::RESERVE;
-use self::owner::digest;
+use self::owner::{digest, session_address};
 use self::socket::SocketServer;
 use self::timers::TaskTimers;
 
@@ -181,13 +181,16 @@ impl Stack {
     pub async fn conflicting_provider(&self, run: RunId) -> Result<Option<&'static Provider>, StateError> {
         let Some(owner) = self.owner() else { return Ok(None) };
         let Some(record) = self.state.run(run).await? else { return Ok(None) };
-        let spec = &record.spec;
-        let judge = spec.judge.as_ref().map(|judge| (&judge.model, judge.auth));
-        let conflicts = |(model, auth): (&ModelRef, AuthMode)| {
+        let conflicts = |role| {
+            let (model, auth) = record.spec.asked_model(role)?;
             let provider = Provider::from_name(&model.provider).filter(|_| model.base_url.is_none())?;
             let is_same = match auth {
-                AuthMode::ApiKey | AuthMode::Idp => {
+                AuthMode::ApiKey => {
                     owner.base_urls.get(provider.name).map(String::as_str) == self.own_base_url(provider)
+                }
+                AuthMode::Idp => {
+                    owner.session_addresses.get(provider.name)
+                        == session_address(&self.inference, provider).as_ref()
                 }
                 AuthMode::System => {
                     let own = self.inference.endpoint(provider).ok();
@@ -197,7 +200,7 @@ impl Stack {
             };
             (!is_same).then_some(provider)
         };
-        Ok(conflicts((&spec.model, spec.auth)).or_else(|| judge.and_then(conflicts)))
+        Ok(ModelRole::ALL.into_iter().find_map(conflicts))
     }
 
     /// Returns the scheduler, for callers that don't want to wait for its timers.

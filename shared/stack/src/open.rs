@@ -33,7 +33,7 @@ use super::built_in::BuiltInSandboxes;
 use super::holds::Holds;
 use super::keys::{key_ring, master_key};
 use super::mappings::{LONG_INVOCATION, RESERVE};
-use super::owner::{base_urls, endpoint_digests};
+use super::owner::{base_urls, endpoint_digests, session_addresses};
 use super::sandboxes::{FILES, SandboxSettings};
 use super::socket::SocketServer;
 use super::{
@@ -287,6 +287,7 @@ impl Stack {
                     address: None,
                     endpoints: endpoint_digests(&inference, embedded.credentials()),
                     base_urls: base_urls(&inference),
+                    session_addresses: session_addresses(&inference),
                     sandboxes: sandy
                         .address_and_key()
                         .map(|(address, key)| (address.to_owned(), key.expose().to_owned())),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use bench_domain::Secret;
 use bench_embedded::Credentials;
 use bench_embedded::socket::{OWNER_PATH, SocketClient, SocketError};
-use bench_inference::{Endpoint, InferenceConfig, PROVIDERS};
+use bench_inference::{Endpoint, InferenceConfig, PROVIDERS, Provider};
 use bench_sandy::SandyConfig;
 use bench_state::Scope;
 use serde::{Deserialize, Serialize};
@@ -37,6 +37,9 @@ pub struct Owner {
     pub(crate) endpoints: BTreeMap<String, String>,
     /// Base URL of each provider.
     pub(crate) base_urls: BTreeMap<String, String>,
+    /// Address of each provider's requests that access tokens of signed-in users pay for.
+    #[serde(default)]
+    pub(crate) session_addresses: BTreeMap<String, String>,
     /// Address and key of its sandbox host.
     pub(crate) sandboxes: Option<(String, String)>,
 }
@@ -92,6 +95,21 @@ pub(crate) fn base_urls(inference: &InferenceConfig) -> BTreeMap<String, String>
         .collect()
 }
 
+/// Returns the address of each provider's requests that access tokens of signed-in users pay for.
+pub(crate) fn session_addresses(inference: &InferenceConfig) -> BTreeMap<String, String> {
+    let address = |provider: &&'static Provider| {
+        Some((provider.name.to_owned(), session_address(inference, provider)?))
+    };
+    PROVIDERS.iter().filter_map(address).collect()
+}
+
+/// Returns the address of a provider's requests that access tokens of signed-in users pay for, and the host that they name;
+/// `None` for a provider that takes no such tokens.
+pub(crate) fn session_address(inference: &InferenceConfig, provider: &'static Provider) -> Option<String> {
+    let endpoint = inference.session_endpoint(provider).ok()?;
+    Some(format!("{} {}", endpoint.base_url(), inference.host(provider, None).unwrap_or_default()))
+}
+
 /// Returns the digest of an address and its key.
 pub(crate) fn digest(endpoint: &Endpoint, credentials: &Credentials) -> String {
     let key = endpoint.key().map(Secret::expose).unwrap_or_default();
@@ -101,4 +119,29 @@ pub(crate) fn digest(endpoint: &Endpoint, credentials: &Credentials) -> String {
         hasher.update(part);
     }
     hex::encode(hasher.finalize())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(variables: &[(&str, &str)]) -> InferenceConfig {
+        let var = |name: &str| {
+            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+        };
+        InferenceConfig::from_vars(var).unwrap()
+    }
+
+    #[test]
+    fn sessions_pay_at_the_address_of_the_sign_in() {
+        let chutes = Provider::from_name("chutes").unwrap();
+        let usual = session_address(&config(&[]), chutes).unwrap();
+        let idp = [("CHUTES_IDP_URL", "http://127.0.0.1:9/idp")];
+        let moved = session_address(&config(&idp), chutes).unwrap();
+        assert!(moved.starts_with("http://127.0.0.1:9/idp/v1 "), "{moved}");
+        assert_ne!(usual, moved);
+        // The base URL of other requests is the same.
+        assert_eq!(base_urls(&config(&[])), base_urls(&config(&idp)));
+        assert_eq!(session_addresses(&config(&idp)), BTreeMap::from([("chutes".to_owned(), moved)]));
+    }
 }
