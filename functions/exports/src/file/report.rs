@@ -1,11 +1,12 @@
 //! The report of a run as a PDF: everything about the run except prompts and answers.
 //!
-//! The file needs no stored answers, so anybody who may see the run may have it, also if its dataset is gated.
+//! The file needs no stored answers, so callers who may see the run may have it, also if its dataset is gated.
 
 mod benchmark;
 mod numbers;
 mod write;
 
+use bench_domain::budget::grouped;
 use bench_domain::{Outcome, Timestamp};
 use bench_report::Report;
 use bench_report::content::{Date, Fact, Figure};
@@ -13,7 +14,7 @@ use bench_report::content::{Date, Fact, Figure};
 use self::benchmark::benchmark;
 pub(crate) use self::write::NamedKey;
 
-use self::numbers::{dollars, grouped, percent, time};
+use self::numbers::{dollars, percent, time};
 use crate::context::ExportsConfig;
 use crate::file::facts::RunFacts;
 use crate::file::results::DEMO_NOTICE;
@@ -210,8 +211,8 @@ fn environment(facts: &RunFacts, config: &ExportsConfig) -> Vec<Fact> {
 
 fn verification(config: &ExportsConfig) -> Vec<String> {
     let check = match &config.verify_url {
-        Some(_) => "Anybody can check an archive on the page below, or with “bench verify FILE”.",
-        None => "Anybody can check an archive with “bench verify FILE”, or on the page Verify of the server.",
+        Some(_) => "Readers can check an archive on the page below, or with “bench verify FILE”.",
+        None => "Readers can check an archive with “bench verify FILE”, or on the page Verify of the server.",
     };
     vec![
         "This PDF is for reading and isn't signed. The signed archive of the same run (“bench export RUN”, or \

@@ -67,7 +67,7 @@ impl AccessPolicy {
     ///
     /// # Errors
     /// One sentence that names the variable and the unknown value; also if `session` is the only row and users can't
-    /// sign in, since then nobody could order.
+    /// sign in, since then no caller could order.
     pub fn from_vars(var: impl Fn(&str) -> Option<String>, local: bool) -> Result<Self, String> {
         let var = |name: &str| var(name).map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
         let list = var("BENCH_ACCESS").unwrap_or_default();

@@ -1,6 +1,7 @@
 //! The part of a report about one benchmark.
 
 use bench_benchmarks::{Metadata, find_for_run};
+use bench_domain::budget::grouped;
 use bench_domain::report::BenchmarkReport;
 use bench_domain::run::Plan;
 use bench_domain::{BenchmarkName, Generation};
@@ -8,7 +9,7 @@ use bench_report::content::{Benchmark, Fact, Figure, Score, Table};
 use bench_web::views::IntervalView;
 use serde_json::{Map, Value};
 
-use super::numbers::{dollars, grouped, percent, seconds};
+use super::numbers::{dollars, percent, seconds};
 use crate::file::facts::{BenchmarkFacts, RunFacts};
 use crate::file::results::protocol_name;
 

@@ -12,19 +12,6 @@ pub(super) fn dollars(usd: f64) -> String {
     if usd != 0.0 && usd.abs() < 1.0 { format!("${usd:.4}") } else { format!("${usd:.2}") }
 }
 
-/// Formats a number with commas between thousands.
-pub(super) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
-}
-
 /// Formats a time in UTC with whole seconds.
 pub(super) fn time(time: Timestamp) -> String {
     let text = time.whole_seconds().to_string();
@@ -43,7 +30,6 @@ mod tests {
 
     #[test]
     fn numbers_are_short_and_exact() {
-        assert_eq!([0, 999, 1_000, 12_345_678].map(grouped), ["0", "999", "1,000", "12,345,678"]);
         assert_eq!(
             [0.0, 0.00012, 0.5, 1.0, 1234.5].map(dollars),
             ["$0.00", "$0.0001", "$0.5000", "$1.00", "$1234.50"]
