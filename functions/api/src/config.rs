@@ -122,10 +122,10 @@ impl ApiConfig {
                 policy: AccessPolicy::from_vars(var, local)?,
                 limits: OrderLimits::from_vars(var, local)?,
                 inference: InferenceConfig::from_vars(var).map_err(|error| error.to_string())?,
+                judge_model: RunCreatorConfig::judge_model_from_vars(var)?,
             },
             orders: OrdersConfig {
                 models: models(var)?,
-                judge_model: judge_model(var)?,
                 coverage_min: coverage_min(var)?,
                 sync_models: !flag("SKIP_MODEL_SYNC")?,
                 availability_wait: Duration::from_secs(5),
@@ -187,11 +187,6 @@ fn models(var: impl Fn(&str) -> Option<String>) -> Result<Vec<ModelName>, String
     Ok(models)
 }
 
-fn judge_model(var: impl Fn(&str) -> Option<String>) -> Result<Option<ModelName>, String> {
-    let Some(text) = var("BENCH_JUDGE_MODEL") else { return Ok(None) };
-    ModelName::parse_judge(&text).map(Some).map_err(|error| format!("BENCH_JUDGE_MODEL: {error}"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -210,7 +205,7 @@ mod tests {
         assert_eq!((config.admin_secret, config.queue_slots, orders.coverage_min), (None, 3, 0.9));
         assert!(
             orders.models.is_empty()
-                && orders.judge_model.is_none()
+                && config.runs.judge_model.is_none()
                 && config.maintenance_message.contains("maintenance")
         );
     }

@@ -18,6 +18,7 @@ use crate::topic::Topic;
 /// | `SKIP_MODEL_SYNC` | false | don't fetch the provider's list of models |
 /// | `SANDY_BASE_URL`, `SANDY_API_KEY` | – | sandbox service on which left-over sandboxes are ended |
 /// | `BENCH_ACCESS`, `BENCH_LIMIT_…` | see [`AccessPolicy`], [`OrderLimits`] | same as for the API |
+/// | `BENCH_JUDGE_MODEL` | – | judge whose use the operator pays for, same as for the API |
 ///
 /// The scheduler also reads all variables of [`InferenceConfig`].
 #[derive(Debug, Clone)]
@@ -70,14 +71,17 @@ impl SchedulerConfig {
                 limits: OrderLimits::from_vars(text, local)
                     .map_err(|problem| unusable("BENCH_LIMIT", &problem))?,
                 inference,
+                judge_model: RunCreatorConfig::judge_model_from_vars(text)
+                    .map_err(|problem| unusable("BENCH_JUDGE_MODEL", &problem))?,
             },
         })
     }
 }
 
 /// Variables whose names begin error messages of other crates.
-const NAMES: [&str; 8] = [
+const NAMES: [&str; 9] = [
     "BENCH_ACCESS",
+    "BENCH_JUDGE_MODEL",
     "BENCH_LIMIT_SAMPLES_PER_ORDER",
     "BENCH_LIMIT_OPEN_RUNS_PER_OWNER",
     "BENCH_LIMIT_OPEN_RUNS",

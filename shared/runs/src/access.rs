@@ -1,7 +1,8 @@
 //! Access policy checks of orders.
 
-use bench_domain::{BenchmarkName, Code};
-use bench_inference::ModelSource;
+use bench_domain::run::AuthMode;
+use bench_domain::{BenchmarkName, Code, ModelRole, RunSpec};
+use bench_inference::{ModelName, ModelSource};
 use bench_state::access::{AccessPolicy, AccessRow};
 
 use crate::Standing;
@@ -33,6 +34,18 @@ pub enum AccessDenied {
          `Authorization: Bearer KEY`"
     )]
     Payer(ModelSource),
+    /// The operator's key pays for a model of a stored order, and no longer does for signed-in users.
+    #[error(
+        "the operator's key pays for the {} `{model}` of this order, but not for signed-in users; order again with a \
+         model that your own account or key pays for",
+        role.label()
+    )]
+    StoredPayer {
+        /// Role of the model.
+        role: ModelRole,
+        /// Qualified name of the model.
+        model: String,
+    },
     /// Only listed callers may order answers of this source.
     #[error("runs of `{0}` are for admins and listed callers on this server")]
     Source(ModelSource),
@@ -50,7 +63,11 @@ impl AccessDenied {
     /// Returns the stable code of the rejection, for programs.
     pub const fn code(&self) -> Code {
         match self {
-            Self::Caller { .. } | Self::Payer(_) | Self::Source(_) | Self::Tasks => Code::OrderNotAllowed,
+            Self::Caller { .. }
+            | Self::Payer(_)
+            | Self::StoredPayer { .. }
+            | Self::Source(_)
+            | Self::Tasks => Code::OrderNotAllowed,
             Self::Scope => Code::ScopeMissing,
             Self::Benchmark(_) => Code::GatedBenchmark,
         }
@@ -103,6 +120,35 @@ impl Standing {
             },
             _ => Ok(()),
         }
+    }
+
+    /// Rejects a stored order of a signed-in user if the operator's key would pay for one of its models: the operator may
+    /// have allowed that when it was placed, and not now. `judge_model` is the operator's judge, which is for all callers.
+    ///
+    /// # Errors
+    /// Returns the first such model.
+    pub fn check_payers(self, spec: &RunSpec, judge_model: Option<&ModelName>) -> Result<(), AccessDenied> {
+        let Self::User(user) = self else { return Ok(()) };
+        if user.operator_pays {
+            return Ok(());
+        }
+        for role in ModelRole::ALL {
+            // A run that judges answers again doesn't ask the model.
+            if role == ModelRole::Model && spec.rejudges.is_some() {
+                continue;
+            }
+            let Some((model, AuthMode::System)) = spec.asked_model(role) else { continue };
+            // The operator's keys aren't for addresses from the command line.
+            let is_keyed = model.base_url.is_none()
+                && ModelSource::from_name(&model.provider).is_none_or(ModelSource::is_remote);
+            let name = model.qualified();
+            let is_offered =
+                role == ModelRole::Judge && judge_model.is_some_and(|offered| offered.to_string() == name);
+            if is_keyed && !is_offered {
+                return Err(AccessDenied::StoredPayer { role, model: name });
+            }
+        }
+        Ok(())
     }
 
     /// Rejects a caller who may not upload terminal tasks.

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use bench_domain::run::Owner;
 use bench_domain::{RunId, RunSpec};
-use bench_inference::InferenceConfig;
+use bench_inference::{InferenceConfig, ModelName};
 use bench_queue::{Message, Queues};
 use bench_state::access::{AccessPolicy, OrderLimits};
 use bench_state::credentials::{Credentials, SealedKey};
@@ -26,6 +26,19 @@ pub struct RunCreatorConfig {
     pub limits: OrderLimits,
     /// Providers, and the keys that are configured for them.
     pub inference: InferenceConfig,
+    /// Judge of runs that name none. The operator's key pays for it.
+    pub judge_model: Option<ModelName>,
+}
+
+impl RunCreatorConfig {
+    /// Reads `BENCH_JUDGE_MODEL`, the judge of runs that name none.
+    ///
+    /// # Errors
+    /// One sentence that names the variable if its value isn't a model that can judge.
+    pub fn judge_model_from_vars(var: impl Fn(&str) -> Option<String>) -> Result<Option<ModelName>, String> {
+        let Some(text) = var("BENCH_JUDGE_MODEL") else { return Ok(None) };
+        ModelName::parse_judge(&text).map(Some).map_err(|error| format!("BENCH_JUDGE_MODEL: {error}"))
+    }
 }
 
 /// Services and settings for creating runs.

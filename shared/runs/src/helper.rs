@@ -4,7 +4,7 @@ use bench_domain::run::{AuthMode, ModelRef};
 use bench_domain::{ModelRole, Price, Secret};
 use bench_inference::{ModelName, ModelSource};
 
-use crate::{FoundModel, Order, Orderer, Orders, RunError};
+use crate::{FoundModel, Order, Orderer, Orders, RunError, Standing};
 
 /// Model beside the measured one, with what pays for it.
 #[derive(Debug, Clone)]
@@ -55,7 +55,7 @@ impl Orders {
         }
         let asker = asker(key_for(Some(found.source)).filter(|_| is_remote));
         let is_paid = asker.api_key.is_some()
-            || self.runs.config.local
+            || (self.runs.config.local && !matches!(orderer.standing, Standing::User(_)))
             || asker.auth_for(&found.model) == AuthMode::Idp
             || orderer.standing.spends_operators_money()
             || is_offered(&found);

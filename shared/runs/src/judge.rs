@@ -38,7 +38,7 @@ pub(crate) fn is_judged(name: &BenchmarkName, protocol: Option<&str>) -> bool {
 impl Orders {
     /// Returns true if answers of this model have a judge even if the order names none.
     pub(crate) fn has_default_judge(&self, model: &ModelRef) -> bool {
-        self.config.judge_model.is_some() || model.provider == ORACLE
+        self.runs.config.judge_model.is_some() || model.provider == ORACLE
     }
 
     /// Finds the judge of an order that isn't placed; `None` if it names none and there is no default.
@@ -52,7 +52,7 @@ impl Orders {
     ) -> Result<Option<FoundModel>, RunError> {
         let named = requested.and_then(|judge| judge.model.clone());
         let provider = requested.and_then(|judge| judge.provider.clone()).filter(|_| named.is_some());
-        let default = || self.config.judge_model.as_ref().map(ToString::to_string);
+        let default = || self.runs.config.judge_model.as_ref().map(ToString::to_string);
         let oracle = || (model.provider == ORACLE).then(|| ORACLE.to_owned());
         let Some(model) = named.or_else(default).or_else(oracle) else { return Ok(None) };
         let order = Order { model, provider, ..Order::default() };
@@ -74,7 +74,7 @@ impl Orders {
         orderer: &Orderer,
     ) -> Result<FoundJudge, RunError> {
         let requested = requested.cloned().unwrap_or_default();
-        let default = self.config.judge_model.as_ref().map(ToString::to_string);
+        let default = self.runs.config.judge_model.as_ref().map(ToString::to_string);
         let is_unnamed = requested.model.is_none();
         let model = match (requested.model, default.clone()) {
             (Some(model), _) | (None, Some(model)) => model,

@@ -48,6 +48,11 @@ impl Orderer {
         }
     }
 
+    /// Returns the session that pays for what belongs to `owner`: another user's account doesn't, not even an admin's.
+    pub fn session_for(&self, owner: &Owner) -> Option<SessionId> {
+        self.session.clone().filter(|_| self.owner == *owner)
+    }
+
     /// Returns what pays for the answers of a model: the caller's own key, the account of a signed-in user, or the operator's
     /// key.
     pub fn auth_for(&self, model: &ModelRef) -> AuthMode {

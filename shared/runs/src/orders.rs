@@ -26,8 +26,6 @@ pub(crate) type OfferedModels = HashMap<String, (Instant, Arc<HashSet<String>>)>
 pub struct OrdersConfig {
     /// Models in addition to the catalog.
     pub models: Vec<ModelName>,
-    /// Judge of runs that name none.
-    pub judge_model: Option<ModelName>,
     /// Minimum coverage for a score, 0 to 1.
     pub coverage_min: f64,
     /// True if providers' model lists are synchronized.

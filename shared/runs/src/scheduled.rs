@@ -3,7 +3,7 @@
 use bench_benchmarks::{OptionError, UnknownProtocol};
 use bench_domain::run::{AuthMode, ModelRef, Owner};
 use bench_domain::schedule::Schedule;
-use bench_domain::{BenchmarkName, Code, ModelRole, RunId, RunTemplate, SessionId, Timestamp};
+use bench_domain::{BenchmarkName, Code, ModelRole, RunId, RunSpec, RunTemplate, SessionId, Timestamp};
 use bench_inference::{EndpointError, ModelSource};
 use bench_state::access::{AccessKind, LimitScope};
 use bench_state::{Creation, StateError};
@@ -40,6 +40,13 @@ pub enum ScheduledRunError {
     /// The owner's account can't pay for the model, and the operator's keys don't.
     #[error("its owner's account can't pay for models of this provider")]
     PayerMissing,
+    /// The operator's keys pay for one of its models, and no longer do for its owner.
+    #[error(
+        "the operator's key pays for its {}, but not for signed-in users; change it to one that the owner's account pays \
+         for",
+        .0.label()
+    )]
+    OperatorPays(ModelRole),
     /// The owner's access token is no longer valid.
     #[error("its access token was revoked or has expired")]
     TokenInvalid,
@@ -94,6 +101,7 @@ impl From<AccessDenied> for ScheduledRunError {
             AccessDenied::Caller { .. } => Self::PolicyChanged,
             AccessDenied::Scope => Self::ScopeMissing,
             AccessDenied::Payer(_) => Self::PayerMissing,
+            AccessDenied::StoredPayer { role, .. } => Self::OperatorPays(role),
             AccessDenied::Source(_) => Self::OracleNotAllowed,
             // The order of a schedule has no tasks.
             AccessDenied::Tasks => Self::PolicyChanged,
@@ -110,7 +118,9 @@ impl ScheduledRunError {
             Self::Maintenance(_) => Code::Maintenance,
             Self::KeyGone(role) => role.code(Code::KeyRequired),
             Self::TooManyOpenRuns | Self::TooManyOpenRunsInAll => Code::OpenRunsLimit,
-            Self::PolicyChanged | Self::PayerMissing | Self::OracleNotAllowed => Code::OrderNotAllowed,
+            Self::PolicyChanged | Self::PayerMissing | Self::OperatorPays(_) | Self::OracleNotAllowed => {
+                Code::OrderNotAllowed
+            }
             Self::NotSignedIn => Code::SessionInvalid,
             Self::ScopeMissing => Code::ScopeMissing,
             Self::TokenInvalid => Code::InvalidAccessToken,
@@ -151,7 +161,7 @@ impl RunCreator {
             if spec.uses_session() {
                 spec.session = Some(self.paying_session(schedule, now).await?);
             }
-            self.check_owner(schedule, now).await?;
+            self.check_owner(schedule, &spec, now).await?;
             let sealed =
                 self.schedule_keys(schedule).await?.seal(&self.credentials, run, FIRST_GENERATION).await?;
             // Before the run exists, so that a repeated call after a crash needn't do it.
@@ -185,14 +195,20 @@ impl RunCreator {
         })
     }
 
-    /// Rejects orders that the schedule's owner may no longer place: the access policy, an access token or its
-    /// permissions may have changed.
-    async fn check_owner(&self, schedule: &Schedule, now: Timestamp) -> Result<(), ScheduledRunError> {
+    /// Rejects orders that the schedule's owner may no longer place, or for which the operator's keys no longer pay: the
+    /// access policy, an access token or its permissions may have changed.
+    async fn check_owner(
+        &self,
+        schedule: &Schedule,
+        spec: &RunSpec,
+        now: Timestamp,
+    ) -> Result<(), ScheduledRunError> {
         let standing = self.standing_of(schedule, now).await?;
         let model = &schedule.run.model;
         let source = ModelSource::from_name(&model.provider)
             .ok_or_else(|| ScheduledRunError::ProviderGone(model.provider.clone()))?;
-        Ok(standing.check_access(&self.config.policy, source, &schedule.run.benchmarks)?)
+        standing.check_access(&self.config.policy, source, &schedule.run.benchmarks)?;
+        Ok(standing.check_payers(spec, self.config.judge_model.as_ref())?)
     }
 
     /// Returns the current standing of a schedule's owner.
@@ -286,10 +302,12 @@ impl RunCreator {
             return Err(ScheduledRunError::ProviderGone(model.provider.clone()));
         };
         // With its own key or address, the model needs no configuration of the operator.
-        if let (AuthMode::System, None, Some(provider)) = (auth, &model.base_url, source.provider()) {
-            let endpoint = self.config.inference.endpoint(provider);
-            endpoint.map_err(|problem| ScheduledRunError::CannotBeAsked { what, problem })?;
-        }
-        Ok(())
+        let inference = &self.config.inference;
+        let endpoint = match (auth, &model.base_url, source.provider()) {
+            (AuthMode::System, None, Some(provider)) => inference.endpoint(provider),
+            (AuthMode::Idp, _, Some(provider)) => inference.session_endpoint(provider),
+            _ => return Ok(()),
+        };
+        endpoint.map(drop).map_err(|problem| ScheduledRunError::CannotBeAsked { what, problem })
     }
 }

@@ -4,8 +4,8 @@
 
 use std::time::{Duration, Instant};
 
-use bench_domain::run::{ModelRef, Owner};
-use bench_domain::{BenchmarkName, Code, Secret};
+use bench_domain::run::Owner;
+use bench_domain::{BenchmarkName, Code, RunSpec, Secret};
 use bench_inference::{KeyCheck, ModelSource};
 use bench_runs::{Orderer, Permissions, RunError, Standing, UserStanding};
 use bench_state::access::AccessKind;
@@ -104,18 +104,25 @@ pub(crate) async fn standing_of(api: &Api, parts: &Parts, owner: &str) -> Result
     Ok(listed.map_or(Standing::Key, |entry| Standing::ListedKey(Permissions::from_entry(&entry))))
 }
 
-/// Admits an order that continues or repeats a stored run, under the same policy as a new order. The caller
-/// counts the order once it is known to be valid.
+/// Admits an order that continues or repeats a stored run, under the same policy as a new order: its models are paid for
+/// as they were, so that must still be allowed. The caller counts the order once it is known to be valid.
+///
+/// # Errors
+/// Those of [`orderer`] and [`admit`]; 403 if the operator's key no longer pays.
+pub(crate) async fn admit_stored_run(api: &Api, parts: &Parts, spec: &RunSpec) -> Result<Orderer, ApiError> {
+    let orderer = admit_rejudge(api, parts, spec).await?;
+    let checked = orderer.standing.check_payers(spec, api.config.runs.judge_model.as_ref());
+    checked.map_err(|refused| refusal(refused.into()))?;
+    Ok(orderer)
+}
+
+/// Admits an order to judge the answers of a stored run again, which doesn't ask the run's own models.
 ///
 /// # Errors
 /// Those of [`orderer`] and [`admit`].
-pub(crate) async fn admit_stored_run(
-    api: &Api,
-    parts: &Parts,
-    model: &ModelRef,
-    benchmarks: &[BenchmarkName],
-) -> Result<Orderer, ApiError> {
+pub(crate) async fn admit_rejudge(api: &Api, parts: &Parts, spec: &RunSpec) -> Result<Orderer, ApiError> {
     let orderer = orderer(api, parts).await?;
+    let (model, benchmarks) = (&spec.model, &spec.benchmarks);
     let source = ModelSource::from_name(&model.provider)
         .ok_or_else(|| ApiError::internal(format!("no provider {}", model.provider)))?;
     admit(api, parts, &orderer, OrderScope { source, slug: &model.slug, benchmarks }).await?;

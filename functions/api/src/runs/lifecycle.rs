@@ -56,7 +56,7 @@ fn concurrent_change() -> ApiError {
 
 /// Cancels a queued or running run. Its answers are kept.
 #[utoipa::path(
-    post, path = "/api/runs/{run_id}/cancel", tag = "runs", security((), ("key" = []), ("admin" = [])),
+    post, path = "/api/runs/{run_id}/cancel", tag = "runs", security((), ("key" = []), ("admin" = []), ("session" = [])),
     params(("run_id" = String, Path, description = "Id of the run")),
     responses(
         (status = 200, body = DoneView),
@@ -119,7 +119,7 @@ async fn send_finish(api: &Api, record: &RunRecord, delay: Duration) {
 
 /// Deletes a run that is over, with all its stored data.
 #[utoipa::path(
-    delete, path = "/api/runs/{run_id}", tag = "runs", security((), ("key" = []), ("admin" = [])),
+    delete, path = "/api/runs/{run_id}", tag = "runs", security((), ("key" = []), ("admin" = []), ("session" = [])),
     params(("run_id" = String, Path, description = "Id of the run")),
     responses(
         (status = 200, body = DoneView),
@@ -172,7 +172,7 @@ pub async fn delete_run(api: &Api, run: RunId) -> Result<(), ApiError> {
 /// For a run that was ordered with the caller's own key, send the key again as a bearer token, and the keys of judge and
 /// user model likewise. A run that its budget stopped needs a larger budget, which counts everything that the run ever spent.
 #[utoipa::path(
-    post, path = "/api/admin/runs/{run_id}/requeue", tag = "runs", security((), ("key" = []), ("admin" = [])),
+    post, path = "/api/admin/runs/{run_id}/requeue", tag = "runs", security((), ("key" = []), ("admin" = []), ("session" = [])),
     params(
         ("run_id" = String, Path, description = "Id of the run"),
         ("X-Judge-Authorization" = Option<String>, Header, description = "`Bearer` and the caller's own key for the judge, if the run was ordered with one. Without it, the key of `Authorization` is used if judge and model have the same provider"),
@@ -211,11 +211,9 @@ pub(crate) async fn post_requeue(
     }
     let (judge, user) = (judge_key(headers)?, user_key(headers)?);
     let what = read_requeue(headers, body).await?;
-    let orderer =
-        admission::admit_stored_run(&api, &parts, &record.spec.model, &record.spec.benchmarks).await?;
+    let orderer = admission::admit_stored_run(&api, &parts, &record.spec).await?;
     let keys = CallerKeys { own: key, judge, user };
-    // Another user's account doesn't pay for the owner's run, not even an admin's.
-    let session = orderer.session.clone().filter(|_| orderer.owner == record.spec.owner);
+    let session = orderer.session_for(&record.spec.owner);
     requeue_run_keyed(&api, run, keys, session, what, Some(&orderer.owner)).await?;
     Ok(done("Run requeued"))
 }

@@ -50,7 +50,7 @@ fn read_rejudge_order(mut fields: FieldReader) -> Result<RejudgeOrder, ApiError>
 /// only the judged benchmarks, with the same items and samples, and names the run and the number. Rejudging a
 /// rejudged run refers to the run that asked the model.
 #[utoipa::path(
-    post, path = "/api/runs/{run_id}/rejudge", tag = "runs", security((), ("key" = []), ("admin" = [])),
+    post, path = "/api/runs/{run_id}/rejudge", tag = "runs", security((), ("key" = []), ("admin" = []), ("session" = [])),
     params(
         ("run_id" = String, Path, description = "Id of the run"),
         ("Idempotency-Key" = Option<String>, Header, description = "Key of 1 to 255 visible ASCII characters. Repeating a request with the same key within a day creates no second run"),
@@ -86,9 +86,8 @@ pub(crate) async fn post_rejudge(
     let identity = Identity::of(&parts);
     let record = visible_run(&api, run, identity.reader()).await?;
     identity.caller()?.must_own(&record.spec.owner)?;
-    let (model, benchmarks) = (&record.spec.model, &record.spec.benchmarks);
-    let orderer = admission::admit_stored_run(&api, &parts, model, benchmarks).await?;
-    order.session.clone_from(&orderer.session);
+    let orderer = admission::admit_rejudge(&api, &parts, &record.spec).await?;
+    order.session = orderer.session_for(&record.spec.owner);
     let made = api.orders.rejudge(run, order, orderer.standing, Some(&orderer.owner)).await;
     answer(&api, &parts, made.map_err(refusal)?).await
 }

@@ -49,7 +49,9 @@ impl Viewer {
         });
         // A run that was ordered with a key can be repeated by sending the key.
         let lacks_key = self.caller == Caller::Local && spec.auth == AuthMode::ApiKey;
-        let repeats = (owns || lacks_key) && is_admitted;
+        let judge_model = api.config.runs.judge_model.as_ref();
+        let is_paid = self.standing.is_some_and(|standing| standing.check_payers(spec, judge_model).is_ok());
+        let repeats = (owns || lacks_key) && is_admitted && is_paid;
         let requeue = repeats && record.state.requeue().is_ok();
         let requeue_errors = repeats && record.state.requeue_errors().is_ok() && has_errors(found);
         let needs_key = spec.auth == AuthMode::ApiKey;

@@ -163,6 +163,7 @@ pub(super) async fn change(
         if name != old.name {
             refuse_taken_name(&api.state.list_schedules().await?, &old.owner, Some(old.id), &name)?;
         }
+        let mut auth = old.auth;
         let (ResolvedOrder { template: run, ignored, keys }, tasks) = if let Some(changed) = changed {
             let orderer = orderer_for_change(api, old, &caller, parts).await?;
             let (ordered, tasks) = resolve_changed_run(api, parts, old, changed, &orderer, change).await?;
@@ -171,6 +172,10 @@ pub(super) async fn change(
                 api.orders.runs.count_order(&old.owner).await.map_err(refusal)?;
                 is_counted = true;
             }
+            // The schedule's own key stays. Otherwise another model may have another payer.
+            if change.touches_model() && auth != AuthMode::ApiKey {
+                auth = orderer.auth_for(&ordered.template.model);
+            }
             (ordered, tasks)
         } else {
             let (template, keys) = (old.run.clone(), CallerKeys::default());
@@ -178,7 +183,8 @@ pub(super) async fn change(
             (unchanged, old.tasks.clone())
         };
         let now = bench_clock::now();
-        let mut new = Schedule { name, timing, webhook, enabled, run, tasks, updated_at: now, ..old.clone() };
+        let mut new =
+            Schedule { name, timing, webhook, enabled, run, tasks, auth, updated_at: now, ..old.clone() };
         if new.timing != old.timing || new.enabled != old.enabled {
             new.next_at = new.next_after(now);
         }
@@ -198,7 +204,7 @@ pub(super) async fn change(
 }
 
 /// Returns the caller for whom the model is looked up: the schedule's owner, with the key of this request if
-/// the schedule has its own key.
+/// the schedule has its own key. Only the owner's session pays, also when an admin makes the change.
 async fn orderer_for_change(
     api: &Api,
     schedule: &Schedule,
@@ -208,7 +214,21 @@ async fn orderer_for_change(
     let has_key = schedule.auth == AuthMode::ApiKey && matches!(caller, Caller::Key { .. });
     let api_key = if has_key { provider_key(&parts.headers)? } else { None };
     let orderer = admission::orderer(api, parts).await?;
-    Ok(Orderer { owner: schedule.owner.clone(), api_key, ..orderer })
+    let session = match &schedule.owner {
+        Owner::User(subject) if orderer.owner != schedule.owner && uses_session(schedule) => {
+            let sessions = api.state.sessions_of(subject, bench_clock::now()).await?;
+            sessions.into_iter().find(|session| session.has_invoke_scope).map(|session| session.id)
+        }
+        owner => orderer.session_for(owner),
+    };
+    Ok(Orderer { owner: schedule.owner.clone(), api_key, session, ..orderer })
+}
+
+/// Returns true if the owner's account pays for any model of a schedule.
+fn uses_session(schedule: &Schedule) -> bool {
+    let (judge, user) = (&schedule.run.judge, &schedule.run.user);
+    let helpers = [judge.as_ref().map(|judge| judge.auth), user.as_ref().map(|user| user.auth)];
+    schedule.auth == AuthMode::Idp || helpers.contains(&Some(AuthMode::Idp))
 }
 
 async fn resolve_changed_run(
@@ -272,8 +292,9 @@ pub(super) async fn run_now(api: &Api, id: &str, parts: &Parts) -> Result<Firing
             ));
         }
         if !is_admitted {
-            let (model, benchmarks) = (&schedule.run.model, &schedule.run.benchmarks);
-            let orderer = admission::admit_stored_run(api, parts, model, benchmarks).await?;
+            let now = bench_clock::now();
+            let spec = schedule.run_spec_at(now, &api.config.runs.software, now);
+            let orderer = admission::admit_stored_run(api, parts, &spec).await?;
             api.orders.runs.count_order(&orderer.owner).await.map_err(refusal)?;
             is_admitted = true;
         }

@@ -24,6 +24,7 @@ mod limits;
 mod messages;
 mod ops;
 mod ownership;
+mod payers;
 mod rejudge;
 mod schedules;
 mod schema;

@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 
 use crate::server::{Reply, Server};
 
-const PAGE: (&str, &str) = ("origin", "https://bench.example");
-const ADMIN: (&str, &str) = ("x-admin-secret", "hush");
+pub(crate) const PAGE: (&str, &str) = ("origin", "https://bench.example");
+pub(crate) const ADMIN: (&str, &str) = ("x-admin-secret", "hush");
 
 /// Starts a server with sign-in that others can reach.
-async fn site(vars: &[(&str, &str)]) -> Server {
+pub(crate) async fn site(vars: &[(&str, &str)]) -> Server {
     let all = [&[("CHUTES_CLIENT_ID", "cid"), ("FRONTEND_URL", "https://bench.example")], vars].concat();
     Server::new(false, &all).await
 }
@@ -20,7 +20,7 @@ fn order(model: &str) -> Value {
     json!({ "model_id": model, "selected_benchmarks": ["mmlu_pro"], "subset_count": 2 })
 }
 
-async fn list_user(server: &Server, subject: &str) {
+pub(crate) async fn list_user(server: &Server, subject: &str) {
     server
         .list_with(AccessKind::User, subject, |entry| {
             entry.owner = user_entry(subject);
@@ -30,7 +30,7 @@ async fn list_user(server: &Server, subject: &str) {
         .await;
 }
 
-fn id(reply: &Reply) -> RunId {
+pub(crate) fn id(reply: &Reply) -> RunId {
     assert_eq!(reply.status, 201, "{}", reply.text);
     reply.json()["id"].as_str().unwrap().parse().unwrap()
 }
