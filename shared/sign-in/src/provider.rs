@@ -538,30 +538,4 @@ fn printable(name: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_keep_their_letters_and_lose_what_is_hidden() {
-        for (name, shown) in
-            [("نورة", "نورة"), ("สมชาย 🧪", "สมชาย 🧪"), (" a\u{202e}b\n\0", "ab"), ("\u{2066}", "")]
-        {
-            assert_eq!(printable(name), shown);
-        }
-        assert_eq!(printable(&"x".repeat(10_000)).len(), NAME_CHARS_MAX);
-    }
-
-    #[test]
-    fn lifetimes_are_bounded() {
-        let now = Timestamp::from_micros(0);
-        let read = |json: &str| token_set(&read_tokens(json.as_bytes()).unwrap(), now);
-        let tokens = read(r#"{"access_token":"a","expires_in":60}"#).unwrap();
-        assert_eq!((tokens.expires_at, tokens.refresh), (Some(Timestamp::from_micros(60_000_000)), None));
-        assert_eq!(read(r#"{"access_token":"a"}"#).unwrap().expires_at, None);
-        assert!(read(r#"{"access_token":"a","expires_in":1e300}"#).unwrap().expires_at.is_some());
-        assert_eq!(read(r#"{"access_token":"a","expires_in":-5}"#).unwrap().expires_at, Some(now));
-        for bad in [r#"{"access_token":""}"#, r#"{"access_token":"a b"}"#] {
-            assert_eq!(read(bad).unwrap_err(), SignInError::BadProvider);
-        }
-    }
-}
+mod tests;
