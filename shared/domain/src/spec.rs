@@ -12,7 +12,8 @@ use crate::run::{
     UserSpec,
 };
 use crate::{
-    BenchmarkName, Budget, Generation, Price, RunId, RunLabels, RunLimits, ScheduleId, SessionId, Subset, Timestamp,
+    BenchmarkName, Budget, Generation, Price, RunId, RunLabels, RunLimits, ScheduleId, SessionId, Subset,
+    Timestamp,
 };
 
 /// Settings of a run: everything that determines it, fixed at its creation.
