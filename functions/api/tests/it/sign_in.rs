@@ -314,6 +314,19 @@ async fn a_cookie_from_before_the_sign_in_is_worth_nothing() {
         assert_eq!(status.json()["authenticated"], false);
         assert_eq!(browser.session(), None, "{old:?} is removed");
     }
+    // A cookie that a neighboring host planted beside the real one signs in neither its owner nor the victim.
+    let own = victim.session().unwrap().to_owned();
+    let real = ("bench_session".to_owned(), own);
+    for cookies in [[attacker_cookie(), real.clone()], [real.clone(), attacker_cookie()]] {
+        let mut browser = Browser { cookies: cookies.to_vec() };
+        let status = browser.get(&server, "/api/auth/status").await;
+        assert_eq!(status.json()["authenticated"], false);
+        assert_eq!(browser.session(), None, "both are removed");
+    }
+}
+
+fn attacker_cookie() -> (String, String) {
+    ("bench_session".to_owned(), "q".repeat(bench_domain::SESSION_COOKIE_CHARS))
 }
 
 #[tokio::test]
