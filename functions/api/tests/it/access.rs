@@ -7,7 +7,7 @@ use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
 use bench_domain::run::{AuthMode, Owner};
-use bench_domain::{RunId, Timestamp};
+use bench_domain::{ModelRole, RunId, Timestamp};
 use bench_state::access::AccessKind;
 use http::StatusCode;
 use serde_json::{Value, json};
@@ -295,7 +295,7 @@ async fn access_tokens_are_issued_listed_and_revoked() {
         let record = server.api.state.run(run).await.unwrap().unwrap();
         assert_eq!(record.spec.auth, AuthMode::System);
         assert!(matches!(record.spec.owner, Owner::Key(_)));
-        assert_eq!(server.api.credentials.get(run).await.unwrap(), None);
+        assert_eq!(server.api.credentials.get(run, ModelRole::Model).await.unwrap(), None);
         // The token's holder owns the run.
         assert_eq!(server.post(&format!("/api/runs/{run}/cancel"), &[GOOD]).await.status, 403);
         assert_eq!(server.post(&format!("/api/runs/{run}/cancel"), &by_token).await.status, 200);
