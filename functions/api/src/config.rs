@@ -235,7 +235,7 @@ mod tests {
             ("BENCH_JUDGE_MODEL", "gpt"),
             ("BENCH_JUDGE_MODEL", "replay:x.jsonl"),
             ("BENCH_ALLOWED_ORIGINS", "*"),
-            ("BENCH_ACCESS", "session"),
+            ("BENCH_ACCESS", "nobody"),
             ("BENCH_LIMIT_OPEN_RUNS", "0"),
             ("CHUTES_API_BASE_URL", "x"),
         ] {

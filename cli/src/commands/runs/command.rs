@@ -42,7 +42,7 @@ enum RunsCommand {
     /// Show one run in detail; the default if a run is given
     #[command(after_help = SHOW_EXAMPLES, mut_args = only_of_one_run)]
     Show(Box<RunsArgs>),
-    /// Change the name, tags and notes of runs
+    /// Change the name, tags, notes and visibility of runs
     #[command(after_help = edit::EXAMPLES)]
     Edit(edit::EditArgs),
     /// Delete runs that are over, with their answers and results

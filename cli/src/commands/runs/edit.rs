@@ -98,15 +98,16 @@ pub(super) async fn run(args: EditArgs) -> anyhow::Result<ExitStatus> {
             .map(|run| json!({ "id": run.id, "name": run.name, "tags": run.tags, "notes": run.notes, "visibility": run.visibility }));
         output::json(&labels.collect::<Vec<_>>())?;
     } else {
-        changed.iter().try_for_each(|run| output::print(&description(run)))?;
+        changed.iter().try_for_each(|run| output::print(&description(run, args.visibility)))?;
     }
     result.map(|()| ExitStatus::Success)
 }
 
-/// Describes a changed run, one label per line.
-fn description(run: &Run) -> String {
+/// Describes a changed run, one label per line. Runs are public unless a line says otherwise, or the visibility was changed.
+fn description(run: &Run, changed: Option<Visibility>) -> String {
     let mut lines = vec![format!("Changed run {}", run.id)];
-    for (name, value) in run.labels() {
+    let public = changed.filter(|_| run.visibility.is_public()).map(|shown| ("visibility", shown.to_string()));
+    for (name, value) in run.labels().chain(public) {
         lines.push(format!("  {:<7}{}", format!("{name}: "), value.replace('\n', "\n         ")));
     }
     lines.join("\n")
@@ -139,16 +140,19 @@ mod tests {
 
     #[test]
     fn a_changed_run_is_described_with_its_labels() {
-        let run = |labels: Value| {
+        let described = |labels: Value, changed| {
             let mut run = json!({
                 "id": "3f2b8c1e", "status": "queued", "model_slug": "m", "provider": "chutes",
                 "created_at": "2026-01-02T03:04:05Z", "benchmarks": [],
             });
             run.as_object_mut().unwrap().extend(labels.as_object().unwrap().clone());
-            description(&serde_json::from_value(run).unwrap())
+            description(&serde_json::from_value(run).unwrap(), changed)
         };
+        let run = |labels| described(labels, None);
         assert_eq!(run(json!({})), "Changed run 3f2b8c1e", "as a server of an older version answers");
         assert_eq!(run(json!({ "visibility": "public" })), "Changed run 3f2b8c1e");
+        let shown = described(json!({ "visibility": "public" }), Some(Visibility::Public));
+        assert_eq!(shown, "Changed run 3f2b8c1e\n  visibility: public");
         let hidden = run(json!({ "visibility": "unlisted" }));
         assert_eq!(hidden, "Changed run 3f2b8c1e\n  visibility: unlisted");
         assert_eq!(
