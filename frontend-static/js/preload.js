@@ -204,6 +204,7 @@ const FILES = {
     'js/components/figures.js',
     'js/core/outcomes.js',
     'js/views/new-run/problems.js',
+    'js/core/session.js',
   ],
   '/tasks': [
     'css/views/tasks.css',

@@ -12,7 +12,7 @@ import { OrderState } from './new-run/state.js'
 import { clearProblems, focusInvalid, orderSections, showProblems } from './new-run/order-form.js'
 import { estimatePanel } from './new-run/summary.js'
 import { orderOfRun, relevant, SHARE_DEFAULT } from './new-run/order.js'
-import { serverNotices } from './new-run/notices.js'
+import { providerNote, serverNotices } from './new-run/notices.js'
 
 /** @typedef {typeof import('./new-run/address.js')} Address */
 
@@ -66,7 +66,7 @@ export async function mountOrderForm(root, { signal, heading, level = 'h1', keep
   })
   replace(root,
     h('div', { class: 'view-head' }, h(level, null, heading)),
-    notices, onlyOracle(models) && providerNote(), form)
+    notices, onlyOracle(models) && providerNote(signal), form)
   keepEstimate(state, benchmarks, panel.show, signal)
 }
 
@@ -103,13 +103,6 @@ function withDefaults(asked, benchmarks, models) {
 /** @param {import('./new-run/model-picker.js').Model[]} models */
 function onlyOracle(models) {
   return models.every(({ provider }) => provider === 'oracle')
-}
-
-/** Says how to get models on a server without a provider. */
-function providerNote() {
-  return h('p', { class: 'note' }, 'This server lists no models of a provider yet. Start it with a provider’s key, such as ',
-    h('code', null, 'OPENROUTER_API_KEY'), ' or ',
-    h('code', null, 'CHUTES_API_KEY'), ', or type a model as ', h('code', null, 'PROVIDER/NAME'), ' and give your key for this run below.')
 }
 
 /**

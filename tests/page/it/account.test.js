@@ -71,7 +71,7 @@ pageTest('the header says whose account pays', async (world) => {
     [{ ...USER, pays: 'operator', has_invoke_scope: false }, /Runs are paid by the operator/, /none needed: the operator of this server pays/],
     [{ ...USER, pays: null, has_invoke_scope: false }, /May not pay for runs/, /needed: your account may not pay/],
     // A compatible server doesn't name the payer.
-    [{ idp_configured: true, authenticated: true, user: USER.user, has_invoke_scope: true }, /Runs use your Chutes account/, /your Chutes account pays/],
+    [{ idp_configured: true, authenticated: true, user: USER.user, has_invoke_scope: true }, /Runs use your Chutes account/, /none needed: your Chutes account pays/],
     [{ idp_configured: true, authenticated: true, user: USER.user, has_invoke_scope: false }, /May not pay for runs/, /your account may not pay/],
   ]
   for (const [state, said, phrase] of /** @type {[object, RegExp, RegExp][]} */ (cases)) {
@@ -92,6 +92,65 @@ pageTest('the header says whose account pays', async (world) => {
       await page.getByRole('banner').getByText('Your key is used instead').waitFor()
       await page.getByRole('main').getByText(/only if you pay yourself/).waitFor()
     }
+    await page.close()
+  }
+})
+
+pageTest('the form says in its own words which models the account pays for', async (world) => {
+  const { page, guard } = await world.window()
+  guard.allow(/403 \(Forbidden\)|401 \(Unauthorized\)/)
+  let state = /** @type {object} */ (USER)
+  let refusal = { status: 403, code: 'order_not_allowed', detail: 'the account of a signed-in user can\'t pay for models of `openrouter`; order them with a key of your own, as `Authorization: Bearer KEY`' }
+  await answerStatus(page, () => state)
+  await page.route(/\/api\/runs$/, (route) => route.request().method() === 'POST' ? route.fulfill({ status: refusal.status, json: refusal }) : route.continue())
+  const main = page.getByRole('main')
+  const address = '/new?model=openrouter/a/b&benchmarks=mmlu_pro&subset_count=2&demo=true'
+  await go(page, address)
+  await settled(page)
+  await main.getByText('needed, unless the operator pays: your Chutes account pays for Chutes models only').waitFor()
+  const key = main.locator('[data-path="key"] .form-problem')
+  const start = main.getByRole('button', { name: 'Start run' })
+  /** @type {[typeof refusal, string, RegExp][]} */
+  const cases = [
+    [refusal, 'key', /^Your Chutes account pays for Chutes models only, not for those of openrouter: enter a key/],
+    [{ status: 403, code: 'scope_missing', detail: 'Chutes session missing chutes:invoke scope' }, 'key', /^Your sign-in may not call models: sign in again/],
+    [{ status: 403, code: 'order_not_allowed', detail: 'runs of `oracle` are for admins and listed callers on this server' }, 'model_id', /listed callers may order runs of oracle/],
+  ]
+  for (const [answer, path, text] of cases) {
+    refusal = answer
+    await start.click()
+    const problem = main.locator(`[data-path="${path}"] .form-problem`).filter({ hasText: text })
+    await problem.waitFor()
+    assert.doesNotMatch(await problem.innerText(), /`|Authorization/)
+  }
+  // The phrase follows the model of the form.
+  await main.getByRole('combobox', { name: 'Model' }).fill('chutes/a/b')
+  await main.getByRole('combobox', { name: 'Model' }).press('Tab')
+  await main.getByText('none needed: your Chutes account pays for models of Chutes').waitFor()
+
+  state = NONE
+  refusal = { status: 401, code: 'missing_credentials', detail: 'a key is needed' }
+  await go(page, address)
+  await settled(page)
+  await start.click()
+  await key.filter({ hasText: 'only with a key or after a sign-in: sign in with Chutes' }).waitFor()
+})
+
+pageTest('a server without models of a provider says how this reader gets some', async (world) => {
+  /** @type {[object, RegExp][]} */
+  const cases = [
+    [{}, /Start it with a provider’s key, such as OPENROUTER_API_KEY/],
+    [USER, /Type a Chutes model as chutes\/NAME: your Chutes account pays/],
+    [NONE, /Sign in with Chutes to run its models, or type a model as PROVIDER\/NAME/],
+  ]
+  for (const [state, text] of cases) {
+    const { page } = await world.window()
+    await answerStatus(page, () => state)
+    await page.route('**/api/models?**', (route) => route.fulfill({ json: { models: [], total: 0 } }))
+    await go(page, '/new')
+    const note = page.getByRole('main').getByText('This server lists no models of a provider yet.')
+    await note.filter({ hasText: text }).waitFor()
+    if (state !== cases[0][0]) assert.doesNotMatch(await note.innerText(), /Start it with/)
     await page.close()
   }
 })

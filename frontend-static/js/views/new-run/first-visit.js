@@ -62,6 +62,7 @@ export async function showFirstVisit(root, { signal }) {
  * @param {Error & {code?: string | null}} error
  */
 function refusal(error) {
+  if (error.code === 'order_not_allowed') return [h('p', { class: 'problem', role: 'alert' }, 'On this server, only its operator and listed callers may run the demo.')]
   if (error.code !== 'missing_credentials') return [problem(error)]
   const isOffered = session.isOffered
   return [h('p', { class: 'problem', role: 'alert' }, `This server starts runs only with a key${isOffered ? ' or after a sign-in' : ''}. ${isOffered ? 'Sign in or enter a key' : 'Enter it'}, then run the demo again.`),

@@ -1,9 +1,10 @@
 /** Keys for one run. They stay in memory, unless the reader asks this browser to keep them. */
 
 import { api } from '../../core/api.js'
-import { h, replace } from '../../core/dom.js'
+import { h, setText } from '../../core/dom.js'
 import { payer, session } from '../../core/session.js'
 import { framed, setProblem } from './control.js'
+import { modelsOf } from './state.js'
 
 /**
  * Makes the field of the key that pays for the answers.
@@ -33,20 +34,26 @@ export function keyField(state, { what = 'this run', signal }) {
 /**
  * Makes the phrase that says who pays without a key for this run, and keeps it up to date.
  *
+ * @param {import('./state.js').OrderState} state
  * @param {AbortSignal} signal
  */
-export function payerPhrase(signal) {
+export function payerPhrase(state, signal) {
   const element = h('span', null)
-  const show = () => replace(element, phraseOf())
+  const show = () => setText(element, state.key ? 'set' : phraseOf(modelsOf(state.order, state.sweep)))
+  state.addEventListener('change', show)
   session.addEventListener('change', show, { signal })
   api.addEventListener('key', show, { signal })
   show()
   return element
 }
 
-function phraseOf() {
+/** @param {string[]} models */
+function phraseOf(models) {
   const who = payer()
   if (!session.isSignedIn || who === 'credentials') return 'only if you pay yourself, or this server asks for one'
+  // Servers that don't name the payer have models of Chutes only, without its name.
+  const hasOthers = session.state?.pays != null && models.some((model) => model.includes('/') && !model.startsWith('chutes/'))
+  if (who === 'user' && hasOthers) return 'needed, unless the operator pays: your Chutes account pays for Chutes models only'
   if (who === 'user') return 'none needed: your Chutes account pays for models of Chutes'
   return who === 'operator' ? 'none needed: the operator of this server pays' : 'needed: your account may not pay for runs'
 }

@@ -1,9 +1,10 @@
-/** What the server says about new runs: maintenance, and runs that wait for others. */
+/** What a reader has to know about new runs: maintenance, runs that wait for others, and a list of models without a provider's. */
 
 import { api } from '../../core/api.js'
-import { h, replace } from '../../core/dom.js'
+import { h, replace, withCode } from '../../core/dom.js'
 import { plural } from '../../core/format.js'
 import { poll } from '../../core/connection.js'
+import { payer, session, signInAddress } from '../../core/session.js'
 import { sentence } from './problems.js'
 
 /** Milliseconds between two looks at the server's status. */
@@ -36,4 +37,30 @@ export function serverNotices(signal, opened) {
     opened(!maintenance)
   }, { signal, interval: INTERVAL, max: 4 * INTERVAL, onError: () => {} })
   return element
+}
+
+/** Names of the machine itself. A server that answers there is the reader's own to start. */
+const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/
+
+/**
+ * Says how to get models on a server that lists none of a provider.
+ *
+ * @param {AbortSignal} signal
+ */
+export function providerNote(signal) {
+  const element = h('p', { class: 'note' })
+  const show = () => replace(element, 'This server lists no models of a provider yet. ', waysToModels())
+  for (const target of [session, api]) for (const event of ['change', 'key']) target.addEventListener(event, show, { signal })
+  show()
+  return element
+}
+
+/** @returns {import('../../core/dom.js').Child} */
+function waysToModels() {
+  const typed = withCode('type a model as `PROVIDER/NAME` and give your key for this run below.')
+  if (session.isSignedIn && payer() === 'user') return withCode('Type a Chutes model as `chutes/NAME`: your Chutes account pays.')
+  if (session.isSignedIn && payer() === 'operator') return withCode('Type a model as `PROVIDER/NAME`: the operator of this server pays.')
+  if (session.isOffered) return [h('a', { href: signInAddress() }, 'Sign in with Chutes'), ' to run its models, or ', typed]
+  if (!session.isSignedIn && LOOPBACK.test(location.hostname)) return [withCode('Start it with a provider’s key, such as `OPENROUTER_API_KEY` or `CHUTES_API_KEY`, or '), typed]
+  return ['To run one, ', typed]
 }

@@ -46,7 +46,7 @@ export function orderSections({ state, benchmarks, signal, payer, hasName = true
     generationSection(state, plain),
     counted('Budget and limits', 'none', [...BUDGET, ...LIMITS], state, plain),
     counted(hasName ? 'Name, tags and notes' : 'Tags and notes', 'for people and lists', labels, state, plain),
-    optional('Key', state.key ? 'set' : payerPhrase(signal), false, keyField(state, { what: payer, signal })),
+    optional('Key', payerPhrase(state, signal), false, keyField(state, { what: payer, signal })),
   ]
 }
 
