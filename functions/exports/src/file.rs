@@ -14,3 +14,4 @@ mod report;
 mod results;
 mod samples;
 mod table;
+mod wording;

@@ -6,12 +6,13 @@ mod benchmark;
 mod numbers;
 mod write;
 
+use bench_benchmarks::{Benchmark, Metadata};
 use bench_domain::budget::grouped;
 use bench_domain::{Outcome, Timestamp};
 use bench_report::Report;
 use bench_report::content::{Date, Fact, Figure};
 
-use self::benchmark::benchmark;
+use self::benchmark::{benchmark, known};
 pub(crate) use self::write::NamedKey;
 
 use self::numbers::{dollars, percent, time};
@@ -55,10 +56,18 @@ fn figures(facts: &RunFacts) -> Vec<Figure> {
     let graded: u64 = facts.benchmarks.iter().map(|found| found.tally.outcomes.graded()).sum();
     let done: u64 = facts.benchmarks.iter().map(|found| found.tally.samples_done).sum();
     let score = facts.run.state.overall_score();
+    let score_detail = match score {
+        Some(_) => facts.overall_score_label.clone(),
+        None => {
+            let missing = facts.benchmarks.iter().filter(|found| found.score().is_none());
+            let missing: Vec<&str> = missing.map(|found| found.record.name.as_str()).collect();
+            missing_score(&missing, facts.benchmarks.len(), facts.run.state.status().as_str())
+        }
+    };
     let none = || "–".to_owned();
     let (cost, cost_detail) = cost(facts);
     vec![
-        figure("Overall score", score.map_or_else(none, percent), facts.overall_score_label.clone()),
+        figure("Overall score", score.map_or_else(none, percent), score_detail),
         figure(
             "Coverage",
             facts.coverage().map_or_else(none, percent),
@@ -67,6 +76,15 @@ fn figures(facts: &RunFacts) -> Vec<Figure> {
         figure("Samples", grouped(done), format!("of {} planned", grouped(planned))),
         figure("Cost", cost, cost_detail),
     ]
+}
+
+/// Explains why a run has no overall score, by the names of its benchmarks without a score.
+fn missing_score(missing: &[&str], benchmarks: usize, status: &str) -> String {
+    match missing {
+        [] => format!("none: the run has status {status}"),
+        [only] => format!("none: {only} has no score"),
+        several => format!("none: {} of {benchmarks} benchmarks have no score", several.len()),
+    }
 }
 
 /// Returns the cost of all benchmarks, and what it includes. Without any known price, there is none.
@@ -148,13 +166,32 @@ fn notes(facts: &RunFacts) -> Vec<String> {
             grouped(errors)
         ));
     }
-    notes.push(
-        "The score of a benchmark is the mean over its graded samples. Coverage is the share of planned samples that were \
-         graded."
-            .to_owned(),
-    );
+    let known = facts.benchmarks.iter().map(|found| known(facts, &found.record.name));
+    notes.extend(score_notes(known));
+    notes.push("Coverage is the share of planned samples that were graded.".to_owned());
     notes.push("This report contains no prompts, answers or gold answers.".to_owned());
     notes
+}
+
+/// Explains the scores: those that are means of samples, and those that are an index.
+fn score_notes(benchmarks: impl Iterator<Item = Option<&'static dyn Benchmark>>) -> Vec<String> {
+    let (mut has_means, mut indices) = (false, Vec::new());
+    for known in benchmarks {
+        let index = known.filter(|known| !known.scores_are_shares());
+        match index.map(|known| known.metadata()) {
+            Some(Metadata { name, metrics: [metric, ..], .. }) => indices.push(format!(
+                "The score of {name} is its {}, from -100% to 100%: right answers count for it, wrong ones against it.",
+                metric.replace('_', " ")
+            )),
+            _ => has_means = true,
+        }
+    }
+    let means = match indices.is_empty() {
+        true => "The score of a benchmark is the mean over its graded samples.",
+        false => "The score of every other benchmark is the mean over its graded samples.",
+    };
+    indices.extend(has_means.then(|| means.to_owned()));
+    indices
 }
 
 fn environment(facts: &RunFacts, config: &ExportsConfig) -> Vec<Fact> {
@@ -242,5 +279,28 @@ fn date(time: Timestamp) -> Date {
         hour: small(civil.hour()),
         minute: small(civil.minute()),
         second: small(civil.second()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_overall_score_is_explained() {
+        assert_eq!(missing_score(&["aime_2025"], 2, "failed"), "none: aime_2025 has no score");
+        assert_eq!(missing_score(&["a", "b"], 5, "failed"), "none: 2 of 5 benchmarks have no score");
+        assert_eq!(missing_score(&[], 1, "cancelled"), "none: the run has status cancelled");
+    }
+
+    #[test]
+    fn an_index_is_not_called_a_mean() {
+        let notes = |names: &[&str]| score_notes(names.iter().map(|name| bench_benchmarks::find(name)));
+        assert_eq!(notes(&["mmlu_pro"]), ["The score of a benchmark is the mean over its graded samples."]);
+        let index = "The score of aa_omniscience is its omniscience index, from -100% to 100%: right answers count for \
+                     it, wrong ones against it.";
+        assert_eq!(notes(&["aa_omniscience"]), [index]);
+        let others = "The score of every other benchmark is the mean over its graded samples.";
+        assert_eq!(notes(&["mmlu_pro", "aa_omniscience"]), [index, others]);
     }
 }

@@ -12,12 +12,13 @@ use serde_json::{Map, Value};
 use super::numbers::{dollars, percent, seconds};
 use crate::file::facts::{BenchmarkFacts, RunFacts};
 use crate::file::results::protocol_name;
+use crate::file::wording;
 
 /// Maximum number of additional results that are listed.
 const EXTRAS_MAX: usize = 40;
 
 pub(super) fn benchmark(found: &BenchmarkFacts, facts: &RunFacts) -> Benchmark {
-    let metadata = metadata(facts, &found.record.name);
+    let metadata = known(facts, &found.record.name).map(|known| known.metadata());
     let report = found.record.state.report();
     let name = metadata.map_or_else(|| found.record.name.to_string(), Metadata::listed_name);
     let interval = report.and_then(IntervalView::from_report);
@@ -41,10 +42,12 @@ pub(super) fn benchmark(found: &BenchmarkFacts, facts: &RunFacts) -> Benchmark {
     }
 }
 
-/// Returns the description of a benchmark as the run ordered it; `None` if this version of the program doesn't know it.
-fn metadata(facts: &RunFacts, name: &BenchmarkName) -> Option<&'static Metadata> {
-    let found = find_for_run(&facts.run.spec, name).or_else(|| bench_benchmarks::find(name.as_str()));
-    found.map(|benchmark| benchmark.metadata())
+/// Returns a benchmark as the run ordered it; `None` if this version of the program doesn't know it.
+pub(super) fn known(
+    facts: &RunFacts,
+    name: &BenchmarkName,
+) -> Option<&'static dyn bench_benchmarks::Benchmark> {
+    find_for_run(&facts.run.spec, name).or_else(|| bench_benchmarks::find(name.as_str()))
 }
 
 fn figures(found: &BenchmarkFacts, interval: Option<IntervalView>) -> Vec<Figure> {
@@ -97,8 +100,7 @@ fn protocol(found: &BenchmarkFacts, plan: &Plan, metadata: Option<&Metadata>) ->
         lines.push(Fact::new("Options", options.join(", ")));
     }
     lines.push(Fact::new("Model settings", settings(&plan.generation)));
-    lines.push(Fact::new("Prompt template", format!("{}, with this digest:", plan.prompt_source)));
-    lines.push(Fact::code("", &plan.prompt_digest));
+    lines.extend(template(&plan.prompt_source, &plan.prompt_digest));
     lines
 }
 
@@ -124,15 +126,31 @@ fn dataset(plan: &Plan) -> Vec<Fact> {
 
 fn judge(plan: &Plan) -> Option<Vec<Fact>> {
     let judge = plan.judge.as_ref()?;
-    let mut lines = vec![Fact::new("Model", &judge.model)];
+    let note = wording::judge_note(&judge.model);
+    let model = note.map_or_else(|| judge.model.clone(), |note| format!("{} ({note})", judge.model));
+    let mut lines = vec![Fact::new("Model", model)];
     lines.extend(judge.endpoint_host.as_ref().map(|host| Fact::new("Endpoint", host)));
     if judge.version > 1 {
         lines.push(Fact::new("Judging", format!("number {}", judge.version)));
     }
-    lines.push(Fact::new("Model settings", settings(&judge.generation)));
-    lines.push(Fact::new("Prompt template", format!("{}, with this digest:", judge.prompt_source)));
-    lines.push(Fact::code("", &judge.prompt_digest));
+    // Without a model, there are no settings and no prompt.
+    if note.is_none() {
+        lines.push(Fact::new("Model settings", settings(&judge.generation)));
+        lines.extend(template(&judge.prompt_source, &judge.prompt_digest));
+    }
     Some(lines)
+}
+
+/// Describes the texts of a prompt, with their digest below if there are any.
+fn template(source: &str, digest: &str) -> Vec<Fact> {
+    match wording::prompt(source, digest) {
+        (texts, None) => vec![Fact::new("Prompt template", texts)],
+        (texts, Some(digest)) => vec![
+            Fact::new("Prompt template", format!("{texts}, with this digest:")),
+            // Without a label, so that it stays with the line above.
+            Fact::code("", digest),
+        ],
+    }
 }
 
 /// Describes generation settings in a line. Those that are missing are the provider's.
