@@ -19,6 +19,8 @@ const PLOT_X: f32 = MARGIN_X + NAME_WIDTH + 6.0;
 const PLOT_WIDTH: f32 = WIDTH - NAME_WIDTH - SCORE_WIDTH - INTERVAL_WIDTH - 18.0;
 /// Height of the labels of the axis.
 const AXIS_HEIGHT: f32 = 16.0;
+/// Minimum height of a part of the chart.
+pub(crate) const CHART_MIN: f32 = AXIS_HEIGHT + ROW_HEIGHT * 2.0;
 
 /// Values at the ends of the axis.
 #[derive(Debug, Clone, Copy)]
@@ -54,8 +56,8 @@ impl Flow<'_> {
         let axis = Axis::new(benchmarks.iter().filter_map(|benchmark| benchmark.score.as_ref()));
         let mut rest = benchmarks;
         while !rest.is_empty() {
-            self.make_room(AXIS_HEIGHT + ROW_HEIGHT * 2.0);
-            let room = crate::style::BOTTOM - self.y() - AXIS_HEIGHT;
+            self.make_room(CHART_MIN);
+            let room = self.bottom() - self.y() - AXIS_HEIGHT;
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
             // positive, and less than a page
             let fitting = ((room / ROW_HEIGHT) as usize).clamp(1, rest.len());

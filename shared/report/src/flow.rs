@@ -17,6 +17,10 @@ pub(crate) const SENTENCE_CHARS_MAX: usize = 1_200;
 pub(crate) const HAIRLINE: f32 = 0.6;
 /// Indentation of the sentences of a list.
 const BULLET_INDENT: f32 = 11.0;
+/// Height of a page's content.
+const PAGE_ROOM: f32 = BOTTOM - MARGIN_Y;
+/// Content of a last page that is lower than this isn't worth a page.
+const LAST_PAGE_MIN: f32 = 72.0;
 
 /// Horizontal alignment in a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,16 +30,36 @@ pub(crate) enum Align {
     Center,
 }
 
+/// Spacing of the content of pages.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Spacing {
+    /// Factor of the gaps between parts.
+    gaps: f32,
+    /// Page that ends early, so that more is on the next one, and the height that it leaves.
+    short_page: Option<(usize, f32)>,
+}
+
+impl Spacing {
+    pub(crate) const NORMAL: Self = Self { gaps: 1.0, short_page: None };
+    pub(crate) const TIGHT: Self = Self { gaps: 0.4, short_page: None };
+
+    /// Returns normal spacing with a page that ends early.
+    pub(crate) const fn short(page: usize) -> Self {
+        Self { short_page: Some((page, LAST_PAGE_MIN * 1.5)), ..Self::NORMAL }
+    }
+}
+
 /// Pages with the place where the next content goes.
 pub(crate) struct Flow<'a> {
     typesetter: &'a Typesetter<'a>,
     pages: Vec<Page>,
     y: f32,
+    spacing: Spacing,
 }
 
 impl<'a> Flow<'a> {
-    pub(crate) fn new(typesetter: &'a Typesetter<'a>) -> Self {
-        Self { typesetter, pages: vec![Page::default()], y: MARGIN_Y }
+    pub(crate) fn new(typesetter: &'a Typesetter<'a>, spacing: Spacing) -> Self {
+        Self { typesetter, pages: vec![Page::default()], y: MARGIN_Y, spacing }
     }
 
     pub(crate) fn typesetter(&self) -> &'a Typesetter<'a> {
@@ -48,6 +72,28 @@ impl<'a> Flow<'a> {
 
     pub(crate) fn into_pages(self) -> Vec<Page> {
         self.pages
+    }
+
+    pub(crate) fn page_count(&self) -> usize {
+        self.pages.len()
+    }
+
+    /// Returns true if the last of several pages has only a few lines.
+    pub(crate) fn has_sparse_end(&self) -> bool {
+        self.pages.len() > 1 && self.y - MARGIN_Y < LAST_PAGE_MIN
+    }
+
+    /// Returns the lowest edge of content on this page.
+    pub(crate) fn bottom(&self) -> f32 {
+        match self.spacing.short_page {
+            Some((page, height)) if page + 1 == self.pages.len() => BOTTOM - height,
+            _ => BOTTOM,
+        }
+    }
+
+    /// Returns true if a page has room for this height below what is on this one.
+    pub(crate) fn has_room(&self, height: f32) -> bool {
+        self.y + height <= self.bottom()
     }
 
     pub(crate) fn page(&mut self) -> &mut Page {
@@ -68,15 +114,16 @@ impl<'a> Flow<'a> {
 
     /// Starts a page if less than this height is left. Returns true if it did.
     pub(crate) fn make_room(&mut self, height: f32) -> bool {
-        let is_full = self.y + height > BOTTOM && self.y > MARGIN_Y;
+        let is_full = !self.has_room(height) && self.y > MARGIN_Y;
         if is_full {
             self.new_page();
         }
         is_full
     }
 
+    /// Leaves a gap between parts, which is smaller with tight spacing.
     pub(crate) fn gap(&mut self, height: f32) {
-        self.y += height;
+        self.y += height * self.spacing.gaps;
     }
 
     pub(crate) fn move_to(&mut self, y: f32) {
@@ -140,7 +187,10 @@ impl<'a> Flow<'a> {
     fn indented(&mut self, text: &str, style: TextStyle, indent: f32, lines_max: usize) {
         let width = WIDTH - indent;
         let text_box = TextBox { width, lines_max, chars_max: SENTENCE_CHARS_MAX };
-        for line in self.typesetter.lines(text, style, text_box) {
+        let lines = self.typesetter.lines(text, style, text_box);
+        // A text stays on one page if a page has room for it.
+        self.make_room((style.line_height() * count(lines.len())).min(PAGE_ROOM));
+        for line in lines {
             self.make_room(style.line_height());
             let top = self.y;
             self.line_at(line, style, MARGIN_X + indent, top, width, Align::Left);
@@ -148,18 +198,35 @@ impl<'a> Flow<'a> {
         }
     }
 
-    /// Places a heading with room for some lines below it.
-    pub(crate) fn heading(&mut self, text: &str) {
+    /// Places a heading on the page of what follows, whose first part has this height.
+    pub(crate) fn heading(&mut self, text: &str, next: f32) {
+        const GAP: f32 = 4.0;
         self.gap(12.0);
-        self.make_room(60.0);
+        let text_box = TextBox { width: WIDTH, lines_max: 2, chars_max: SENTENCE_CHARS_MAX };
+        let lines = self.typesetter.lines(text, HEADING, text_box).len();
+        self.make_room((HEADING.line_height() * count(lines) + GAP + next).min(PAGE_ROOM));
         self.limited(text, HEADING, 2);
-        self.gap(4.0);
+        self.gap(GAP);
     }
 
-    /// Places sentences with a bullet each.
+    /// Returns the height of the first of some sentences.
+    pub(crate) fn bullet_height(&self, sentences: &[String]) -> f32 {
+        let first = sentences.first().map(String::as_str).unwrap_or_default();
+        self.paragraph_height(first, BODY, BULLET_INDENT)
+    }
+
+    /// Returns the height of a text of any length.
+    pub(crate) fn paragraph_height(&self, text: &str, style: TextStyle, indent: f32) -> f32 {
+        let width = WIDTH - indent;
+        let text_box = TextBox { width, lines_max: usize::MAX, chars_max: SENTENCE_CHARS_MAX };
+        style.line_height() * count(self.typesetter.lines(text, style, text_box).len())
+    }
+
+    /// Places sentences with a bullet each. Each is on one page if a page has room for it.
     pub(crate) fn bullets(&mut self, sentences: &[String]) {
         for sentence in sentences {
-            self.make_room(BODY.line_height());
+            let height = self.paragraph_height(sentence, BODY, BULLET_INDENT);
+            self.make_room(height.min(PAGE_ROOM));
             let (y, middle) = (self.y, self.y + BODY.line_height() / 2.0);
             self.page().drawings.push(Drawing::Dot {
                 x: MARGIN_X + 3.0,
@@ -177,7 +244,7 @@ impl<'a> Flow<'a> {
     pub(crate) fn rule(&mut self, color: Color) {
         let area = Area { x: MARGIN_X, y: self.y, width: WIDTH, height: HAIRLINE };
         self.page().rectangle(area, color);
-        self.gap(HAIRLINE);
+        self.y += HAIRLINE;
     }
 
     /// Places a notice on a colored background.
@@ -187,8 +254,7 @@ impl<'a> Flow<'a> {
         let width = WIDTH - 2.0 * PADDING;
         let text_box = TextBox { width, lines_max: 6, chars_max: SENTENCE_CHARS_MAX };
         let lines = self.typesetter.lines(text, style, text_box);
-        #[allow(clippy::cast_precision_loss)] // at most six
-        let height = style.line_height() * lines.len() as f32 + 2.0 * PADDING;
+        let height = style.line_height() * count(lines.len()) + 2.0 * PADDING;
         self.make_room(height);
         let y = self.y;
         self.page().rectangle(Area { x: MARGIN_X, y, width: WIDTH, height }, ALERT_FAINT);
@@ -212,9 +278,8 @@ impl<'a> Flow<'a> {
             return;
         }
         self.make_room(HEIGHT);
-        #[allow(clippy::cast_precision_loss)] // at most four
-        let count = figures.len() as f32;
-        let width = (WIDTH - GAP * (count - 1.0)) / count;
+        let tiles = count(figures.len());
+        let width = (WIDTH - GAP * (tiles - 1.0)) / tiles;
         let inner = width - 2.0 * PADDING;
         let (mut x, top) = (MARGIN_X, self.y);
         for figure in figures {
@@ -231,7 +296,7 @@ impl<'a> Flow<'a> {
             }
             x += width + GAP;
         }
-        self.gap(HEIGHT);
+        self.y += HEIGHT;
     }
 
     /// Returns the style in the largest size, down to half of it, in which a text fits the width.
@@ -247,4 +312,9 @@ impl<'a> Flow<'a> {
     pub(crate) fn row_line(&mut self) {
         self.rule(LINE);
     }
+}
+
+#[allow(clippy::cast_precision_loss)] // a number of lines
+pub(crate) fn count(lines: usize) -> f32 {
+    lines as f32
 }

@@ -2,16 +2,19 @@
 
 use crate::bidi_lines::TextBox;
 use crate::canvas::{Area, Page};
-use crate::chart::percent;
+use crate::chart::{CHART_MIN, percent};
 use crate::content::{Benchmark, Report, Table};
-use crate::flow::{Align, Flow};
+use crate::flow::{Align, Flow, Spacing};
 use crate::qr::qr_code;
 use crate::shaping::Typesetter;
 use crate::style::{
-    ALERT, BODY, BOTTOM, INK, LINE, MARGIN_X, MUTED, SMALL, SUBTITLE, TITLE, TextStyle, Typeface, WIDTH,
+    ALERT, BODY, BOTTOM, INK, LINE, MARGIN_X, MARGIN_Y, MUTED, SMALL, SUBTITLE, TITLE, TextStyle, Typeface,
+    WIDTH,
 };
-use crate::tables::{Cell, Column};
+use crate::tables::{Cell, Column, TABLE_MIN};
 
+/// Gap between the last benchmark and the environment on the same page.
+const PART_GAP: f32 = 26.0;
 /// Side of the QR code.
 const QR_SIZE: f32 = 96.0;
 /// Style of the code's address.
@@ -19,18 +22,61 @@ const LINK: TextStyle = TextStyle { size: 9.0, typeface: Typeface::Regular, colo
 
 /// Lays out a report.
 pub(crate) fn lay_out(report: &Report, typesetter: &Typesetter<'_>) -> Vec<Page> {
-    let mut flow = Flow::new(typesetter);
-    summary(&mut flow, report);
-    for benchmark in &report.benchmarks {
-        benchmark_pages(&mut flow, benchmark);
+    let (last, others) = match report.benchmarks.split_last() {
+        Some((last, others)) => (Some(last), others),
+        None => (None, &[][..]),
+    };
+    let mut pages = Vec::new();
+    if last.is_some() {
+        pages.extend(part(typesetter, |flow| summary(flow, report)));
     }
-    verification(&mut flow, report);
-    let mut pages = flow.into_pages();
+    for benchmark in others {
+        pages.extend(part(typesetter, |flow| benchmark_pages(flow, benchmark)));
+    }
+    let mut alone = Flow::new(typesetter, Spacing::NORMAL);
+    verification(&mut alone, report);
+    // More than a page if it takes several.
+    let height = if alone.page_count() > 1 { f32::MAX } else { alone.y() - MARGIN_Y };
+    pages.extend(part(typesetter, |flow| {
+        match last {
+            Some(benchmark) => benchmark_pages(flow, benchmark),
+            None => summary(flow, report),
+        }
+        if flow.has_room(PART_GAP + height) {
+            flow.gap(PART_GAP);
+        } else {
+            flow.new_page();
+        }
+        verification(flow, report);
+    }));
     let total = pages.len();
     for (index, page) in pages.iter_mut().enumerate() {
         footer(page, report, typesetter, index + 1, total);
     }
     pages
+}
+
+/// Lays out a part that begins on a page of its own, so that its last page has more than a few lines if possible.
+fn part<'a>(typesetter: &'a Typesetter<'a>, place: impl Fn(&mut Flow<'a>)) -> Vec<Page> {
+    let placed = |spacing| {
+        let mut flow = Flow::new(typesetter, spacing);
+        place(&mut flow);
+        flow
+    };
+    let normal = placed(Spacing::NORMAL);
+    let Some(before_last) = normal.page_count().checked_sub(2).filter(|_| normal.has_sparse_end()) else {
+        return normal.into_pages();
+    };
+    let count = normal.page_count();
+    let tight = placed(Spacing::TIGHT);
+    if tight.page_count() < count {
+        return tight.into_pages();
+    }
+    let short = placed(Spacing::short(before_last));
+    match short.page_count() == count && !short.has_sparse_end() {
+        true => short.into_pages(),
+        false => normal.into_pages(),
+    }
 }
 
 fn summary(flow: &mut Flow<'_>, report: &Report) {
@@ -47,14 +93,14 @@ fn summary(flow: &mut Flow<'_>, report: &Report) {
     flow.gap(12.0);
     flow.facts(&report.facts);
     if !report.benchmarks.is_empty() {
-        flow.heading("Scores");
+        flow.heading("Scores", CHART_MIN);
         flow.chart(&report.benchmarks);
         flow.gap(2.0);
         flow.paragraph(&report.chart_legend, SMALL);
-        flow.heading("Benchmark Results");
+        flow.heading("Benchmark Results", TABLE_MIN);
         results(flow, &report.benchmarks);
     }
-    flow.heading("Notes");
+    flow.heading("Notes", flow.bullet_height(&report.notes));
     flow.bullets(&report.notes);
 }
 
@@ -84,7 +130,6 @@ fn status_color(status: &str) -> crate::style::Color {
 }
 
 fn benchmark_pages(flow: &mut Flow<'_>, benchmark: &Benchmark) {
-    flow.new_page();
     flow.outline(&benchmark.heading);
     flow.limited(&benchmark.heading, TextStyle { size: 17.0, ..TITLE }, 2);
     flow.limited(&benchmark.description, BODY.colored(MUTED), 4);
@@ -103,12 +148,12 @@ fn benchmark_pages(flow: &mut Flow<'_>, benchmark: &Benchmark) {
         scores(flow, table);
     }
     for (heading, facts) in &benchmark.facts {
-        flow.heading(heading);
+        flow.heading(heading, flow.fact_height(facts));
         flow.facts(facts);
     }
     for (heading, sentences) in &benchmark.lists {
         if !sentences.is_empty() {
-            flow.heading(heading);
+            flow.heading(heading, flow.bullet_height(sentences));
             flow.bullets(sentences);
         }
     }
@@ -119,7 +164,7 @@ fn outcomes(flow: &mut Flow<'_>, benchmark: &Benchmark) {
     if total == 0 {
         return;
     }
-    flow.heading("Outcomes");
+    flow.heading("Outcomes", TABLE_MIN);
     let column = |title: &str, align| Column { title: title.to_owned(), align };
     let columns = [
         column("Outcome", Align::Left),
@@ -138,7 +183,7 @@ fn outcomes(flow: &mut Flow<'_>, benchmark: &Benchmark) {
 }
 
 fn scores(flow: &mut Flow<'_>, table: &Table) {
-    flow.heading(&table.heading);
+    flow.heading(&table.heading, TABLE_MIN);
     let align = |index| if index == 0 { Align::Left } else { Align::Right };
     let columns: Vec<Column> = (0..)
         .zip(&table.columns)
@@ -149,12 +194,12 @@ fn scores(flow: &mut Flow<'_>, table: &Table) {
 }
 
 fn verification(flow: &mut Flow<'_>, report: &Report) {
-    flow.new_page();
     flow.outline("Environment and verification");
     flow.limited("Environment and verification", TextStyle { size: 17.0, ..TITLE }, 2);
-    flow.heading("Environment");
+    flow.heading("Environment", flow.fact_height(&report.environment));
     flow.facts(&report.environment);
-    flow.heading("Verification");
+    let first = report.verification.first().map(String::as_str).unwrap_or_default();
+    flow.heading("Verification", flow.paragraph_height(first, BODY, 0.0));
     for paragraph in &report.verification {
         flow.paragraph(paragraph, BODY);
         flow.gap(5.0);
@@ -215,12 +260,4 @@ fn grouped(number: u64) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn numbers_have_commas() {
-        let numbers = [0, 12, 123, 1_234, 12_345, 1_234_567].map(grouped);
-        assert_eq!(numbers, ["0", "12", "123", "1,234", "12,345", "1,234,567"]);
-    }
-}
+mod tests;

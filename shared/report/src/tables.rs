@@ -1,9 +1,9 @@
 //! Facts with names, and tables with aligned columns.
 
-use crate::bidi_lines::TextBox;
+use crate::bidi_lines::{Line, TextBox};
 use crate::canvas::Area;
 use crate::content::Fact;
-use crate::flow::{Align, Flow, NAME_CHARS_MAX, SENTENCE_CHARS_MAX};
+use crate::flow::{Align, Flow, NAME_CHARS_MAX, SENTENCE_CHARS_MAX, count};
 use crate::style::{
     ACCENT_LIGHT, BODY, CODE, Color, FAINT, LABEL, MARGIN_X, SMALL, STRONG, TextStyle, WIDTH,
 };
@@ -16,6 +16,8 @@ const VALUE_LINES_MAX: usize = 5;
 const CELL_PADDING: f32 = 7.0;
 /// Maximum width of a column other than the first.
 const COLUMN_WIDTH_MAX: f32 = 120.0;
+/// Height of a table's head with the first row.
+pub(crate) const TABLE_MIN: f32 = 54.0;
 /// Maximum number of rows of a table; the rest is counted.
 const ROWS_MAX: usize = 120;
 
@@ -53,19 +55,32 @@ impl Cell {
     }
 }
 
+/// Fact in lines.
+struct SetFact {
+    labels: Vec<Line>,
+    values: Vec<Line>,
+    style: TextStyle,
+    height: f32,
+    /// True without a name: it belongs to the fact above.
+    is_continued: bool,
+}
+
+/// Returns the height of a fact and of those that belong to it.
+fn height_together(facts: &[SetFact], index: usize) -> f32 {
+    let rest = facts.get(index..).unwrap_or_default();
+    let others = rest.iter().skip(1).take_while(|fact| fact.is_continued);
+    rest.iter().take(1).chain(others).map(|fact| fact.height).sum()
+}
+
 impl Flow<'_> {
-    /// Places names and values in two columns.
+    /// Places names and values in two columns. Facts without a name stay with the one above.
     pub(crate) fn facts(&mut self, facts: &[Fact]) {
-        for fact in facts {
-            let style = if fact.is_code { CODE } else { BODY };
-            let width = WIDTH - LABEL_WIDTH;
-            let value_box = TextBox { width, lines_max: VALUE_LINES_MAX, chars_max: SENTENCE_CHARS_MAX };
-            let label_box =
-                TextBox { width: LABEL_WIDTH - CELL_PADDING, lines_max: 3, chars_max: NAME_CHARS_MAX };
-            let values = self.typesetter().lines(&fact.value, style, value_box);
-            let labels = self.typesetter().lines(&fact.label, LABEL, label_box);
-            let height = LABEL.line_height() * count(values.len().max(labels.len())) + 2.0;
+        let set: Vec<SetFact> = facts.iter().map(|fact| self.set_fact(fact)).collect();
+        let together: Vec<f32> = (0..set.len()).map(|index| height_together(&set, index)).collect();
+        for (fact, height) in set.into_iter().zip(together) {
             self.make_room(height);
+            let SetFact { labels, values, style, height, .. } = fact;
+            let width = WIDTH - LABEL_WIDTH;
             let top = self.y();
             for (index, line) in labels.into_iter().enumerate() {
                 let top = top + LABEL.line_height() * count(index);
@@ -78,6 +93,25 @@ impl Flow<'_> {
             }
             self.move_to(top + height);
         }
+    }
+
+    /// Returns the height of the first of some facts, with those that stay with it.
+    pub(crate) fn fact_height(&self, facts: &[Fact]) -> f32 {
+        let others = facts.iter().skip(1).take_while(|fact| fact.label.is_empty());
+        facts.iter().take(1).chain(others).map(|fact| self.set_fact(fact).height).sum()
+    }
+
+    /// Breaks a fact into lines.
+    fn set_fact(&self, fact: &Fact) -> SetFact {
+        let style = if fact.is_code { CODE } else { BODY };
+        let value_box =
+            TextBox { width: WIDTH - LABEL_WIDTH, lines_max: VALUE_LINES_MAX, chars_max: SENTENCE_CHARS_MAX };
+        let label_box =
+            TextBox { width: LABEL_WIDTH - CELL_PADDING, lines_max: 3, chars_max: NAME_CHARS_MAX };
+        let values = self.typesetter().lines(&fact.value, style, value_box);
+        let labels = self.typesetter().lines(&fact.label, LABEL, label_box);
+        let height = LABEL.line_height() * count(values.len().max(labels.len())) + 2.0;
+        SetFact { labels, values, style, height, is_continued: fact.label.is_empty() }
     }
 
     /// Places a table. The first column takes the room that the others leave; its texts may have two lines.
@@ -144,7 +178,8 @@ impl Flow<'_> {
 
     fn table_head(&mut self, columns: &[Column], widths: &[f32]) {
         let height = SMALL.line_height() + 8.0;
-        self.make_room(height + BODY.line_height() + 6.0);
+        // With the first row, which may have two lines.
+        self.make_room(height + BODY.line_height() * 2.0 + 6.0);
         let top = self.y();
         self.page().rectangle(Area { x: MARGIN_X, y: top, width: WIDTH, height }, FAINT);
         let mut x = MARGIN_X;
@@ -153,7 +188,7 @@ impl Flow<'_> {
             self.text_at(&column.title, SMALL, x + CELL_PADDING, top + 4.0, inner, column.align);
             x += width;
         }
-        self.gap(height);
+        self.move_to(top + height);
     }
 
     /// Returns the widths of the columns: those after the first fit their widest cell.
@@ -181,9 +216,4 @@ impl Flow<'_> {
         }
         widths
     }
-}
-
-#[allow(clippy::cast_precision_loss)] // a number of lines
-fn count(lines: usize) -> f32 {
-    lines as f32
 }
