@@ -40,6 +40,7 @@ fn sample() -> Report {
         score,
         problem: score.is_none().then(|| "coverage 42.00% is below the minimum of 95%: 58 of 100 samples ended with an infrastructure-error".to_owned()),
         items: "100/100".to_owned(),
+        samples: Some("200/199".to_owned()),
         coverage: "99.50%".to_owned(),
         figures: vec![
             figure("Score", "66.67%", "95% interval 57.9% – 74.4% (Wilson)"),

@@ -112,6 +112,8 @@ pub struct Benchmark {
     pub problem: Option<String>,
     /// Cells after name, status and score in the table of the summary: items, coverage.
     pub items: String,
+    /// Cell after the items; the column is there if any benchmark has one.
+    pub samples: Option<String>,
     /// Graded share of the samples.
     pub coverage: String,
     /// Figures at the top of its page, at most four.

@@ -20,7 +20,7 @@ const BULLET_INDENT: f32 = 11.0;
 /// Height of a page's content.
 const PAGE_ROOM: f32 = BOTTOM - MARGIN_Y;
 /// Content of a last page that is lower than this isn't worth a page.
-const LAST_PAGE_MIN: f32 = 72.0;
+const LAST_PAGE_MIN: f32 = 100.0;
 
 /// Horizontal alignment in a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -106,21 +106,25 @@ fn summary(flow: &mut Flow<'_>, report: &Report) {
 
 fn results(flow: &mut Flow<'_>, benchmarks: &[Benchmark]) {
     let column = |title: &str, align| Column { title: title.to_owned(), align };
-    let columns = [
+    let has_samples = benchmarks.iter().any(|benchmark| benchmark.samples.is_some());
+    let mut columns = vec![
         column("Benchmark", Align::Left),
         column("Status", Align::Left),
         column("Score", Align::Right),
         column("Items (sampled/completed)", Align::Right),
-        column("Coverage", Align::Right),
     ];
+    columns.extend(has_samples.then(|| column("Samples", Align::Right)));
+    columns.push(column("Coverage", Align::Right));
     let row = |benchmark: &Benchmark| {
-        vec![
+        let mut cells = vec![
             Cell::strong(&benchmark.name),
             Cell::colored(&benchmark.status, status_color(&benchmark.status)),
             Cell::new(benchmark.score.map_or("-".to_owned(), |score| percent(score.value))),
             Cell::new(&benchmark.items),
-            Cell::new(&benchmark.coverage),
-        ]
+        ];
+        cells.extend(has_samples.then(|| Cell::new(benchmark.samples.as_deref().unwrap_or("-"))));
+        cells.push(Cell::new(&benchmark.coverage));
+        cells
     };
     flow.table(&columns, &benchmarks.iter().map(row).collect::<Vec<_>>());
 }

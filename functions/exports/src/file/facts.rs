@@ -108,6 +108,11 @@ impl RunFacts {
         self.benchmarks.iter().any(BenchmarkFacts::is_demo)
     }
 
+    /// Returns true if items of any benchmark have several samples.
+    pub(crate) fn has_several_samples(&self) -> bool {
+        self.benchmarks.iter().any(|found| found.plan().is_some_and(|plan| plan.samples_per_item > 1))
+    }
+
     /// Returns graded / planned samples over all benchmarks; `None` if none were planned.
     pub(crate) fn coverage(&self) -> Option<f64> {
         let planned = self.benchmarks.iter().map(BenchmarkFacts::samples_planned).sum();

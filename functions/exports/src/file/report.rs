@@ -8,6 +8,7 @@ mod write;
 
 use bench_benchmarks::{Benchmark, Metadata};
 use bench_domain::budget::grouped;
+use bench_domain::run::Plan;
 use bench_domain::{Outcome, Timestamp};
 use bench_report::Report;
 use bench_report::content::{Date, Fact, Figure};
@@ -15,13 +16,15 @@ use bench_report::content::{Date, Fact, Figure};
 use self::benchmark::{benchmark, known};
 pub(crate) use self::write::NamedKey;
 
-use self::numbers::{dollars, percent, time};
+use self::numbers::{dollars, percent, time, tokens};
 use crate::context::ExportsConfig;
 use crate::file::facts::RunFacts;
 use crate::file::results::DEMO_NOTICE;
 
 /// Title, as in the compatible system.
 const TITLE: &str = "Benchmark Run Report";
+/// Maximum length of the changed settings in the summary, in characters.
+const CHANGED_CHARS_MAX: usize = 350;
 /// Maximum number of reported model ids that are listed.
 const MODELS_LISTED_MAX: usize = 5;
 
@@ -35,9 +38,7 @@ fn report(facts: &RunFacts, config: &ExportsConfig, fingerprint: Option<&str>) -
         warning: facts.is_demo().then(|| DEMO_NOTICE.to_owned()),
         figures: figures(facts),
         facts: run_facts(facts),
-        chart_legend: "Dot: score. Bar: 95% confidence interval, whose method is on the page of the benchmark. No score: \
-                       too few samples were graded."
-            .to_owned(),
+        chart_legend: legend(facts),
         benchmarks: facts.benchmarks.iter().map(|found| benchmark(found, facts)).collect(),
         notes: notes(facts),
         environment: environment(facts, config),
@@ -47,6 +48,16 @@ fn report(facts: &RunFacts, config: &ExportsConfig, fingerprint: Option<&str>) -
         created: date(facts.completed_at),
         producer: format!("bench-runner {}", config.software_version),
     }
+}
+
+/// Explains the marks of the chart.
+fn legend(facts: &RunFacts) -> String {
+    let mut legend =
+        "Dot: score. Bar: 95% confidence interval, whose method is on the page of the benchmark.".to_owned();
+    if facts.benchmarks.iter().any(|found| found.score().is_none()) {
+        legend.push_str(" No score: too few samples were graded.");
+    }
+    legend
 }
 
 fn figures(facts: &RunFacts) -> Vec<Figure> {
@@ -94,17 +105,17 @@ fn cost(facts: &RunFacts) -> (String, String) {
     let answers = sum(reports().filter_map(|report| report.cost).map(|cost| cost.total_usd()).collect());
     let judge = sum(reports().filter_map(|report| report.judge_cost).map(|cost| cost.total_usd()).collect());
     let user = sum(reports().filter_map(|report| report.user_cost).map(|cost| cost.total_usd()).collect());
-    let tokens: u64 = reports().map(|report| report.usage.total()).sum();
+    let used: u64 = reports().map(|report| report.usage.total()).sum();
     let parts: Vec<String> = [("answers", answers), ("judge", judge), ("user", user)]
         .into_iter()
         .filter_map(|(name, usd)| usd.map(|usd| format!("{name} {}", dollars(usd))))
         .collect();
     let total = [answers, judge, user].into_iter().flatten().reduce(|sum, usd| sum + usd);
     match total {
-        Some(total) if parts.len() > 1 => (dollars(total), parts.join(", ")),
-        Some(total) => (dollars(total), format!("{} tokens", grouped(tokens))),
-        None if tokens == 0 => ("–".to_owned(), "no tokens".to_owned()),
-        None => ("–".to_owned(), format!("price unknown, {} tokens", grouped(tokens))),
+        Some(total) if parts.len() > 1 && total > 0.0 => (dollars(total), parts.join(", ")),
+        Some(total) => (dollars(total), tokens(used)),
+        None if used == 0 => ("–".to_owned(), tokens(used)),
+        None => ("–".to_owned(), format!("price unknown, {}", tokens(used))),
     }
 }
 
@@ -124,7 +135,32 @@ fn run_facts(facts: &RunFacts) -> Vec<Fact> {
     lines.push(Fact::new("Completed", time(facts.completed_at)));
     lines.extend(state.overall_score().map(|score| Fact::new("Overall Score", percent(score))));
     lines.extend(state.error().map(|error| Fact::new("Error", error)));
+    let changed: Vec<(&str, Vec<String>)> = facts
+        .benchmarks
+        .iter()
+        .map(|found| {
+            (found.record.name.as_str(), found.plan().map(Plan::changed_settings).unwrap_or_default())
+        })
+        .filter(|(_, changed)| !changed.is_empty())
+        .collect();
+    lines.extend(changed_settings(&changed).map(|text| Fact::new("Changed settings", text)));
     lines
+}
+
+/// Describes the settings that differ from the benchmarks' own. If they are too many for the summary, it refers to the
+/// parts of the benchmarks.
+fn changed_settings(changed: &[(&str, Vec<String>)]) -> Option<String> {
+    let listed: Vec<String> =
+        changed.iter().map(|(name, settings)| format!("{name}: {}", settings.join(", "))).collect();
+    let listed = listed.join("; ");
+    match (changed.len(), listed.chars().count()) {
+        (0, _) => None,
+        (_, ..=CHANGED_CHARS_MAX) => Some(listed),
+        (1, _) => Some("see “Settings that differ from the benchmark's own”".to_owned()),
+        (several, _) => Some(format!(
+            "of {several} benchmarks, see “Settings that differ from the benchmark's own” of each"
+        )),
+    }
 }
 
 /// Describes the evaluated part of each benchmark.
@@ -291,6 +327,20 @@ mod tests {
         assert_eq!(missing_score(&["aime_2025"], 2, "failed"), "none: aime_2025 has no score");
         assert_eq!(missing_score(&["a", "b"], 5, "failed"), "none: 2 of 5 benchmarks have no score");
         assert_eq!(missing_score(&[], 1, "cancelled"), "none: the run has status cancelled");
+    }
+
+    #[test]
+    fn the_summary_names_changed_settings() {
+        assert_eq!(changed_settings(&[]), None);
+        let one = (
+            "mmlu_pro",
+            vec!["temperature 0.6 (benchmark: 0)".to_owned(), "samples 4 (benchmark: 1)".to_owned()],
+        );
+        let listed = "mmlu_pro: temperature 0.6 (benchmark: 0), samples 4 (benchmark: 1)";
+        assert_eq!(changed_settings(std::slice::from_ref(&one)).as_deref(), Some(listed));
+        let long = ("aime_2025", vec!["x".repeat(350)]);
+        let text = changed_settings(&[one, long]).unwrap();
+        assert!(text.starts_with("of 2 benchmarks, see “Settings that differ"), "{text}");
     }
 
     #[test]

@@ -39,6 +39,7 @@ fn report_of(text: &str) -> Report {
             score: Some(Score { value: 0.5, interval: Some((0.25, 0.75)) }),
             problem: Some(text()),
             items: text(),
+            samples: Some(text()),
             coverage: text(),
             figures: vec![figure()],
             facts: vec![(text(), vec![Fact::new(text(), text())])],

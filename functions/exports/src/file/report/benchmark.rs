@@ -9,7 +9,7 @@ use bench_report::content::{Benchmark, Fact, Figure, Score, Table};
 use bench_web::views::IntervalView;
 use serde_json::{Map, Value};
 
-use super::numbers::{dollars, percent, seconds};
+use super::numbers::{dollars, duration, metric, percent, tokens};
 use crate::file::facts::{BenchmarkFacts, RunFacts};
 use crate::file::results::protocol_name;
 use crate::file::wording;
@@ -33,6 +33,9 @@ pub(super) fn benchmark(found: &BenchmarkFacts, facts: &RunFacts) -> Benchmark {
         score,
         problem: found.record.state.error().map(str::to_owned),
         items: format!("{}/{}", grouped(found.items_planned()), grouped(found.tally.items_done)),
+        samples: facts
+            .has_several_samples()
+            .then(|| format!("{}/{}", grouped(found.samples_planned()), grouped(found.tally.samples_done))),
         coverage: found.coverage().map_or_else(|| "-".to_owned(), percent),
         figures: figures(found, interval),
         facts: facts_of(found, metadata),
@@ -60,7 +63,7 @@ fn figures(found: &BenchmarkFacts, interval: Option<IntervalView>) -> Vec<Figure
         |range| format!("95% interval {} – {}", percent(range.low), percent(range.high)),
     );
     let cost = report.and_then(|report| report.cost).map(|cost| cost.total_usd());
-    let tokens = report.map_or(0, |report| report.usage.total());
+    let used = report.map_or(0, |report| report.usage.total());
     let in_dataset = found.plan().map_or(0, |plan| plan.dataset_items);
     let graded = found.tally.outcomes.graded();
     vec![
@@ -70,8 +73,15 @@ fn figures(found: &BenchmarkFacts, interval: Option<IntervalView>) -> Vec<Figure
             found.coverage().map_or_else(none, percent),
             format!("{} of {} samples graded", grouped(graded), grouped(found.samples_planned())),
         ),
-        figure("Items", grouped(found.items_planned()), format!("of {} in the dataset", grouped(in_dataset))),
-        figure("Cost of answers", cost.map_or_else(none, dollars), format!("{} tokens", grouped(tokens))),
+        figure(
+            "Items",
+            grouped(found.items_planned()),
+            match found.plan().map_or(1, |plan| plan.samples_per_item) {
+                0 | 1 => format!("of {} in the dataset", grouped(in_dataset)),
+                several => format!("of {} in the dataset, {several} samples of each", grouped(in_dataset)),
+            },
+        ),
+        figure("Cost of answers", cost.map_or_else(none, dollars), tokens(used)),
     ]
 }
 
@@ -192,27 +202,29 @@ fn statistics(report: &BenchmarkReport) -> Vec<Fact> {
 }
 
 fn usage(report: &BenchmarkReport) -> Vec<Fact> {
-    let tokens = |usage: &bench_domain::Usage| {
+    let in_and_out = |usage: &bench_domain::Usage| {
         let reasoning = match usage.reasoning_tokens {
             0 => String::new(),
             reasoning => format!(", {} of them reasoning", grouped(reasoning)),
         };
         format!("{} in, {} out{reasoning}", grouped(usage.input_tokens), grouped(usage.output_tokens))
     };
-    let mut lines = vec![Fact::new("Tokens of answers", tokens(&report.usage))];
+    let mut lines = vec![Fact::new("Tokens of answers", in_and_out(&report.usage))];
     if report.without_usage > 0 {
         let count = format!("{} answers, whose tokens aren't included", grouped(report.without_usage));
         lines.push(Fact::new("Not counted", count));
     }
     lines.extend(report.cost.map(|cost| Fact::new("Cost of answers", dollars(cost.total_usd()))));
-    lines.extend(report.judge_usage.as_ref().map(|usage| Fact::new("Tokens of the judge", tokens(usage))));
-    lines.extend(report.judge_cost.map(|cost| Fact::new("Cost of the judge", dollars(cost.total_usd()))));
     lines
-        .extend(report.user_spent.as_ref().map(|usage| Fact::new("Tokens of the user model", tokens(usage))));
+        .extend(report.judge_usage.as_ref().map(|usage| Fact::new("Tokens of the judge", in_and_out(usage))));
+    lines.extend(report.judge_cost.map(|cost| Fact::new("Cost of the judge", dollars(cost.total_usd()))));
+    lines.extend(
+        report.user_spent.as_ref().map(|usage| Fact::new("Tokens of the user model", in_and_out(usage))),
+    );
     lines.extend(report.user_cost.map(|cost| Fact::new("Cost of the user model", dollars(cost.total_usd()))));
     if let Some(latency) = report.latency_ms {
         let text =
-            format!("{} median, {} for 95% of the answers", seconds(latency.p50), seconds(latency.p95));
+            format!("{} median, {} for 95% of the answers", duration(latency.p50), duration(latency.p95));
         lines.push(Fact::new("Time per answer", text));
     }
     lines
@@ -220,18 +232,14 @@ fn usage(report: &BenchmarkReport) -> Vec<Fact> {
 
 /// Returns additional results that are single numbers, texts or Booleans.
 fn extras(extra: &Map<String, Value>) -> Vec<Fact> {
-    let text = |value: &Value| match value {
-        Value::Number(number) => match (number.as_u64(), number.as_f64()) {
-            (Some(count), _) => Some(grouped(count)),
-            (None, Some(number)) => Some(format!("{number:.4}")),
-            (None, None) => None,
-        },
+    let text = |name: &str, value: &Value| match value {
+        Value::Number(number) => metric(name, number),
         Value::String(text) => Some(text.clone()),
         Value::Bool(flag) => Some(if *flag { "yes" } else { "no" }.to_owned()),
         Value::Null | Value::Array(_) | Value::Object(_) => None,
     };
     let listed =
-        extra.iter().filter_map(|(name, value)| Some(Fact::new(name.replace('_', " "), text(value)?)));
+        extra.iter().filter_map(|(name, value)| Some(Fact::new(name.replace('_', " "), text(name, value)?)));
     listed.take(EXTRAS_MAX).collect()
 }
 
