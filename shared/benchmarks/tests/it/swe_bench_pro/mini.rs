@@ -87,8 +87,7 @@ fn no_results_are_unresolved() {
         assert_eq!(verdict.detail["resolved"], false);
     }
     // A result that was written in time counts although a process was left running.
-    let log =
-        |text: &str, omitted| EpisodeLog { name: "output.json".into(), text: text.into(), bytes: 1, omitted };
+    let log = |text: &str| EpisodeLog { name: "output.json".into(), text: text.into(), bytes: 1, omitted: 0 };
     let all = [
         "test_cart.py | test_count",
         "test_cart.py | test_bad_count",
@@ -101,10 +100,8 @@ fn no_results_are_unresolved() {
     let output = serde_json::json!({ "tests": tests }).to_string();
     let report = VerificationReport {
         is_timed_out: true,
-        outputs: vec![log(&output, 0)],
+        outputs: vec![log(&output)],
         ..VerificationReport::default()
     };
     assert!(is_resolved(&item, "x", &report));
-    let cut = VerificationReport { outputs: vec![log(&output, 9)], ..VerificationReport::default() };
-    assert!(protocol().grade(&item, "x", &cut).reason.contains("too large"));
 }
