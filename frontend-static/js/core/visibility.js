@@ -7,7 +7,7 @@ import { h } from './dom.js'
 /** Visibilities in the order of the form, each with its name and a sentence. @type {Record<string, {label: string, meaning: string}>} */
 export const VISIBILITIES = {
   public: { label: 'Public', meaning: 'Everybody can find and read it.' },
-  unlisted: { label: 'Unlisted', meaning: 'Everybody who has its address can read it. It is in no list and no leaderboard.' },
+  unlisted: { label: 'Unlisted', meaning: 'Everybody who has its address can read it. It is in no list of others and no leaderboard.' },
   private: { label: 'Private', meaning: 'Only its owner and the operator of this server can read it.' },
 }
 

@@ -46,7 +46,7 @@ export function field(spec, value, changed) {
     }
     const common = { id, name: spec.name, 'aria-describedby': describedBy, on: { input: read, change: read } }
     const text = format(spec, value)
-    if (spec.kind === 'choice') return select(common, spec.values ?? [], text)
+    if (spec.kind === 'choice') return select(common, spec.values ?? [], text || (spec.initial ?? ''), {}, spec.initial ? '' : undefined)
     if (isWide) return h('textarea',
       { ...common, class: 'form-control', rows: spec.kind === 'json' ? 2 : 3, placeholder: spec.placeholder, spellcheck: 'false', '.value': text })
     const isNumber = spec.kind === 'integer' || spec.kind === 'number'

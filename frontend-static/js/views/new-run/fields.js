@@ -14,6 +14,7 @@
  * @property {number} [max]
  * @property {number} [step]
  * @property {string[]} [values] accepted values of a choice
+ * @property {string} [initial] value of a choice that isn't made; without one, the choice has an entry for none
  */
 /** @typedef {string | number | boolean | string[] | Record<string, unknown>} FieldValue */
 
@@ -75,8 +76,8 @@ export const LABELS = [
   { name: 'name', label: 'Name', kind: 'text', flag: '--name', hint: 'One line, for lists' },
   { name: 'tags', label: 'Tags', kind: 'words', flag: '--tag', placeholder: 'exp-7, law', hint: 'Separated by commas; letters, digits and -_.:/' },
   { name: 'notes', label: 'Notes', kind: 'long', flag: '--note' },
-  { name: 'visibility', label: 'Who can see it', kind: 'choice', flag: '--visibility', values: ['public', 'unlisted', 'private'],
-    hint: 'By default everybody. Unlisted runs are in no list; private ones are for their owner and the operator only' },
+  { name: 'visibility', label: 'Who can see it', kind: 'choice', flag: '--visibility', values: ['public', 'unlisted', 'private'], initial: 'public',
+    hint: 'By default everybody. Unlisted runs are in no list of others; private ones are for their owner and the operator only' },
 ]
 
 /** @type {FieldSpec} */

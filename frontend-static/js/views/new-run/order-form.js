@@ -45,7 +45,7 @@ export function orderSections({ state, benchmarks, signal, payer, hasName = true
     ...parts,
     generationSection(state, plain),
     counted('Budget and limits', 'none', [...BUDGET, ...LIMITS], state, plain),
-    counted(hasName ? 'Name, tags and notes' : 'Tags and notes', 'for people and lists', labels, state, plain),
+    counted(hasName ? 'Name, tags, visibility' : 'Tags, visibility', 'for people and lists', labels, state, plain),
     optional('Key', payerPhrase(state, signal), false, keyField(state, { what: payer, signal })),
   ]
 }
