@@ -1,7 +1,8 @@
 /** Sign-in in the header: who is signed in, whose account pays, and the way in and out. */
 
 import { api } from '../core/api.js'
-import { h, replace, withCode } from '../core/dom.js'
+import { h, replace } from '../core/dom.js'
+import { plural } from '../core/format.js'
 import { router } from '../core/router.js'
 import { payer, session, signInAddress } from '../core/session.js'
 import { toast, withModule } from '../core/states.js'
@@ -41,9 +42,13 @@ function contentOf() {
   return api.key !== '' && h('span', { class: 'dim' }, 'Using API Key')
 }
 
-/** Makes the link that signs in. The address of the view is that of the click, since views change it. */
-export function signInLink() {
-  const link = h('a', { class: 'button small', href: signInAddress() }, h('span', null, 'Sign in', h('span', { class: 'provider' }, ' with Chutes')))
+/**
+ * Makes the link that signs in. The address of the view is that of the click, since views change it.
+ *
+ * @param {string} [classes]
+ */
+export function signInLink(classes = 'button small') {
+  const link = h('a', { class: classes, href: signInAddress() }, h('span', null, 'Sign in', h('span', { class: 'provider' }, ' with Chutes')))
   for (const event of ['click', 'auxclick', 'contextmenu']) link.addEventListener(event, () => { link.href = signInAddress() })
   return link
 }
@@ -88,13 +93,20 @@ async function signOut(button) {
 function askToEnd(openDialog, message) {
   openDialog({
     title: 'Sign out and end your runs?',
-    content: [h('p', null, withCode(message)), h('p', null, 'Runs that your account pays for need the sign-in. Answers that have arrived are kept, and the runs can be requeued after the next sign-in.')],
+    content: h('p', null, `${openRunsInWords(message)} paid by your account, which needs the sign-in. Answers that have arrived are kept, and the runs can be requeued after the next sign-in.`),
     action: 'End the runs and sign out', danger: true,
     run: async () => {
       await api.post('/api/auth/logout', { end_runs: true }, { withoutKey: true })
       await signedOut()
     },
   })
+}
+
+/** Returns the number of runs with which the server's message begins, as the subject of a sentence. @param {string} message */
+function openRunsInWords(message) {
+  const count = Number.parseInt(message, 10)
+  if (Number.isNaN(count)) return 'Open runs are'
+  return `${plural(count, 'open run')} ${count === 1 ? 'is' : 'are'}`
 }
 
 /** Shows the view again as others see it, so that nothing private stays on the screen. */

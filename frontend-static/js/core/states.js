@@ -31,14 +31,18 @@ export function empty(title, text, ...actions) {
  * @param {'h1' | 'h2'} [level] heading; `h1` if the whole view failed
  */
 export function failure(error, retry, level = 'h2') {
+  const isRun = error.code === 'run_not_found'
+  const hint = h('p', null, withCode(error.hint ?? ''))
+  const actions = h('p', { class: 'actions' },
+    isRun && h('a', { class: 'button', href: '/runs' }, 'List of runs'),
+    retry && h('button', { type: 'button', class: 'button', on: { click: retry } }, 'Try again'))
+  if (isRun) void import('../components/sign-in-advice.js').then(({ adviseSignIn }) => adviseSignIn(hint, actions)).catch(() => {})
   return h('section', { class: 'state failure', role: 'alert' },
     h(level, null, error.name === 'OfflineError' ? 'No connection to the server' : error.status === 404 ? 'Not found' : 'This didn’t work'),
     h('p', null, withCode(error.message)),
-    error.hint && h('p', null, withCode(error.hint)),
+    error.hint && hint,
     error.code && h('p', { class: 'dim' }, 'Code: ', h('code', null, error.code)),
-    (retry || error.code === 'run_not_found') && h('p', { class: 'actions' },
-      error.code === 'run_not_found' && h('a', { class: 'button', href: '/runs' }, 'List of runs'),
-      retry && h('button', { type: 'button', class: 'button', on: { click: retry } }, 'Try again')))
+    (retry || isRun) && actions)
 }
 
 /**

@@ -1,7 +1,7 @@
 /** A sign-in that failed: why, and what to do. */
 
-import { h, replace } from '../core/dom.js'
-import { signInAddress } from '../core/session.js'
+import { h, replace, setText } from '../core/dom.js'
+import { session, signInAddress } from '../core/session.js'
 
 /** Longest text of the address that is shown, in characters: anybody can write an address. */
 const TEXT_MAX = 300
@@ -34,12 +34,15 @@ const REASONS = {
 }
 
 /** @param {import('../app.js').Context} context */
-export async function mount({ root, query, title }) {
+export async function mount({ root, query, signal, title }) {
   title('Sign-in failed')
   const [description, code] = ['description', 'error'].map((name) => (query.get(name) ?? '').trim().slice(0, TEXT_MAX))
   const reason = Object.hasOwn(REASONS, code) ? REASONS[code] : null
   // Not this site's words: they may be anybody's who wrote the address.
   const quoted = reason ? '' : description || code
+  const state = h('p', { class: 'dim' })
+  const showState = () => { setText(state, session.isSignedIn ? 'You are still signed in.' : 'You are not signed in. Reading public runs needs no sign-in.'); state.hidden = !session.state }
+  session.addEventListener('change', showState, { signal })
   replace(root,
     h('h1', null, 'Sign-in failed'),
     h('section', { class: 'state failure', role: 'alert' },
@@ -50,5 +53,6 @@ export async function mount({ root, query, title }) {
       h('p', { class: 'actions' },
         h('a', { class: 'button primary', href: signInAddress('/') }, 'Try Again'),
         h('a', { class: 'button', href: '/' }, 'Home'))),
-    h('p', { class: 'dim' }, 'You are not signed in. Reading public runs needs no sign-in.'))
+    state)
+  showState()
 }

@@ -5,6 +5,7 @@ import { h, painted, replace, useStyles } from '../core/dom.js'
 import { poll } from '../core/connection.js'
 import { isBenchmarkOpen, isOpen, modelOf, progressOf } from '../core/run-facts.js'
 import { statusOf } from '../core/outcomes.js'
+import { session } from '../core/session.js'
 import { apiSource } from '../core/source.js'
 import { withModule } from '../core/states.js'
 import { benchmarkPanel } from './run/benchmark-panel.js'
@@ -89,15 +90,20 @@ export async function mount(context) {
   if (!source.live) return
   /** @type {ReturnType<typeof poll> | null} */
   let polling = null
+  // Time of the reader's last action on the run, which makes it young again.
+  let actedAt = 0
+  const age = (/** @type {Run} */ value) => ageSeconds(value, actedAt)
   const watch = () => {
     polling = poll((signal) => source.run(signal), (value) => { show(value); title(`${isOpen(value) ? `${Math.floor(progressOf(value).percent)}% · ` : ''}${name(value)} – run`) }, {
-      signal, interval: delayOf, max: longestOf, isOver: isSettled,
+      signal, interval: (value) => delayOf(value, age(value)), max: (value) => longestOf(value, age(value)), isOver: isSettled,
     })
   }
-  changed = () => (polling ? polling.now() : watch())
-  // What the reader may do depends on the key.
-  api.addEventListener('key', () => changed(), { signal })
-  if (!isSettled(run)) setTimeout(() => { if (!signal.aborted && !polling) watch() }, Math.min(1000, delayOf(run)))
+  const look = () => (polling ? polling.now() : watch())
+  changed = () => { actedAt = Date.now(); look() }
+  // What the reader may do depends on the key, and what would help on the sign-in.
+  api.addEventListener('key', look, { signal })
+  session.addEventListener('change', () => parts[0].show(run0), { signal })
+  if (!isSettled(run)) setTimeout(() => { if (!signal.aborted && !polling) watch() }, Math.min(1000, delayOf(run, age(run))))
 }
 
 /** Time after the end of a run in which its benchmarks are closed, in milliseconds. */
@@ -120,16 +126,20 @@ const YOUNG_S = 15
  * Longest time between two looks at a run that doesn't change, in milliseconds.
  *
  * @param {Run} run
+ * @param {number} age in seconds
  */
-function longestOf(run) {
-  return isOpen(run) && ageSeconds(run) < YOUNG_S ? 2000 : 60_000
+function longestOf(run, age) {
+  return isOpen(run) && age < YOUNG_S ? 2000 : 60_000
 }
 
 /**
+ * Returns the seconds since a run was ordered, or since the reader's last action on it.
+ *
  * @param {Run} run
+ * @param {number} actedAt
  */
-function ageSeconds(run) {
-  return (Date.now() - new Date(run.created_at).getTime()) / 1000
+function ageSeconds(run, actedAt) {
+  return (Date.now() - Math.max(new Date(run.created_at).getTime(), actedAt)) / 1000
 }
 
 /** Longest time between two looks at a run whose progress is known, in milliseconds. */
@@ -140,10 +150,10 @@ const LONGEST = 20_000
  * few requests.
  *
  * @param {Run} run
+ * @param {number} age in seconds
  */
-function delayOf(run) {
+function delayOf(run, age) {
   if (!isOpen(run)) return 1500
-  const age = ageSeconds(run)
   if (age < 4) return 1000
   if (run.eta_seconds === null || run.eta_seconds === undefined) return age < YOUNG_S ? 2000 : 12_000
   return Math.min(LONGEST, Math.max(1000, run.eta_seconds * 500))

@@ -5,7 +5,7 @@ import { h, replace, setText, useStyles } from '../core/dom.js'
 import { integer, plural } from '../core/format.js'
 import { poll } from '../core/connection.js'
 import { isOpen } from '../core/run-facts.js'
-import { session } from '../core/session.js'
+import { session, signInAddress } from '../core/session.js'
 import { empty, failure, loading } from '../core/states.js'
 import { openKeyDialog } from '../frame.js'
 import { filterForm, FILTERS } from './runs/filters.js'
@@ -91,6 +91,7 @@ export async function mount({ root, query, signal, title, announce, runs: known 
     if (isFiltered) {
       const needsKey = query.get('mine') === 'true' && !api.key && !api.adminSecret && !session.isSignedIn
       replace(list, empty('No such runs', needsKey ? 'No run matches these filters. Without your key or a sign-in, a server on another machine doesn’t know which runs are yours.' : 'No run matches these filters.',
+        needsKey && session.isOffered && [h('a', { class: 'button', href: signInAddress() }, 'Sign in with Chutes'), ' '],
         needsKey && h('button', { type: 'button', class: 'button', on: { click: openKeyDialog } }, 'Enter key'), ' ',
         h('button', { type: 'button', class: 'button', on: { click: () => { filters.clear() } } }, 'Remove all filters')))
       return

@@ -54,7 +54,8 @@ pageTest('a reader signs in from where they are, and out again', async (world) =
   // Runs that the account pays for are not ended unasked.
   await banner.getByRole('button', { name: 'Sign out' }).click()
   const dialog = page.getByRole('dialog', { name: 'Sign out and end your runs?' })
-  await dialog.getByText(/2 open runs are paid by your account/).waitFor()
+  await dialog.getByText(/2 open runs are paid by your account, which needs the sign-in\./).waitFor()
+  assert.doesNotMatch(await dialog.innerText(), /end_runs/)
   assert.deepEqual(await seriousFindings(page), [])
   await dialog.getByRole('button', { name: 'Cancel' }).click()
   await banner.getByText('mira').waitFor()
@@ -229,8 +230,61 @@ pageTest('a failed sign-in says why, and how to go on', async (world) => {
     assert.equal(await main.getByRole('link', { name: 'Home' }).getAttribute('href'), '/')
     assert.deepEqual(await seriousFindings(page), [])
   }
+  const unsigned = page.getByRole('main').getByText('You are not signed in.')
+  await unsigned.waitFor()
+  const signedIn = await world.window()
+  await answerStatus(signedIn.page, () => USER)
+  await go(signedIn.page, '/auth/error?error=access_denied')
+  await signedIn.page.getByRole('main').getByText('You are still signed in.').waitFor()
+  assert.equal(await signedIn.page.getByRole('main').getByText('You are not signed in').count(), 0)
   await go(page, `/auth/error?description=${'long '.repeat(200)}`)
   assert.ok((await page.getByRole('main').innerText()).length < 600)
+})
+
+pageTest('readers who are signed out are led to the sign-in', async (world) => {
+  const run = await world.bench.ended((await world.bench.order({ subset_count: 2 })).id)
+  const missing = `/runs/${crypto.randomUUID()}`
+  for (const isOffered of [true, false]) {
+    const { page, guard } = await world.window()
+    guard.allow(/404 \(Not Found\)/)
+    await answerStatus(page, () => (isOffered ? NONE : {}))
+    const main = page.getByRole('main')
+    const link = main.getByRole('link', { name: 'Sign in with Chutes' })
+    await page.goto(missing)
+    await main.getByRole('heading', { name: 'Not found' }).waitFor()
+    await main.getByText(isOffered ? 'It may have been deleted, or is private: sign in as its owner.' : 'It may have been deleted. The list of runs has those that exist.').waitFor()
+    assert.equal(await link.count(), isOffered ? 1 : 0)
+    // A run of somebody else, without any action.
+    await page.route(new RegExp(`/api/runs/${run.id}$`), async (route) => {
+      const response = await route.fetch()
+      return route.fulfill({ response, json: { ...await response.json(), can: {} } })
+    })
+    await go(page, `/runs/${run.id}?q=x`)
+    await main.getByRole('button', { name: 'Enter key for actions' }).waitFor()
+    if (isOffered) {
+      await link.waitFor()
+      await link.hover()
+      await link.dispatchEvent('contextmenu')
+      assert.equal(await link.getAttribute('href'), `/api/auth/login?return_to=${encodeURIComponent(`/runs/${run.id}${new URL(page.url()).search}`)}`)
+    } else {
+      await page.waitForFunction(() => !document.querySelector('header [aria-busy]'))
+      assert.equal(await link.count(), 0)
+    }
+    await page.close()
+  }
+})
+
+pageTest('the form offers each visibility once', async (world) => {
+  const { page } = await world.open('/new?model=oracle&benchmarks=mmlu_pro&subset_count=2&demo=true')
+  await page.getByRole('heading', { name: 'Name, tags, visibility' }).click()
+  const select = page.getByRole('combobox', { name: 'Who can see it' })
+  assert.deepEqual(await select.locator('option').allInnerTexts(), ['public', 'unlisted', 'private'])
+  assert.equal(await select.inputValue(), 'public')
+  await select.selectOption('unlisted')
+  const sent = page.waitForRequest((request) => request.method() === 'POST' && new URL(request.url()).pathname === '/api/runs')
+  await page.getByRole('button', { name: 'Start run' }).click()
+  assert.equal((await sent).postDataJSON().visibility, 'unlisted')
+  await page.waitForURL(/\/runs\/[0-9a-f-]{36}$/)
 })
 
 pageTest('runs that not everybody can find are marked, and changed by their owner', async (world) => {

@@ -8,6 +8,8 @@ import { needsModel } from '../../core/agents.js'
 import { agentOf, canOf, isOpen, modelOf, subsetText } from '../../core/run-facts.js'
 import { visibilityMark } from '../../core/visibility.js'
 import { openKeyDialog } from '../../frame.js'
+import { session } from '../../core/session.js'
+import { signInLink } from '../../components/account.js'
 import { menu } from '../../components/menu.js'
 import { actionsOf, exportItems } from './actions.js'
 
@@ -21,7 +23,7 @@ const BUTTONS = new Set(['resume', 'requeue', 'requeue-errors', 'cancel'])
  */
 export function headOf({ source, signal, changed }) {
   return part(h('div', { class: 'view-head run-head' }),
-    (/** @type {Run} */ run) => [statusOf(run), run.visibility, run.name, run.tags, run.notes, run.can, canOf(run), modelOf(run), run.queue_position, agentOf(run)],
+    (/** @type {Run} */ run) => [statusOf(run), run.visibility, run.name, run.tags, run.notes, run.can, canOf(run), modelOf(run), run.queue_position, agentOf(run), session.isOffered],
     (run) => [
       h('div', { class: 'titles' },
         h('nav', { 'aria-label': 'Place', class: 'crumbs' }, source.live ? h('a', { href: '/runs' }, 'Runs') : h('a', { href: '/verify' }, 'Verify')),
@@ -50,6 +52,7 @@ function actions(run, signal, changed) {
       h('button', { type: 'button', class: 'button', dataset: { key: action.name }, on: { click: action.run } }, action.label)),
     h('a', { class: 'button', href: `/compare?runs=${run.id}`, dataset: { key: 'compare' } }, 'Compare'),
     exports,
+    all.length === 0 && session.isOffered && signInLink('button'),
     all.length === 0 && h('button', { type: 'button', class: 'button', title: 'Actions on this run need the key or access token that made it, or the operator\'s secret.', dataset: { key: 'key' }, on: { click: openKeyDialog } }, 'Enter key for actions'),
     menu('More', [...rest, ...(rest.length > 0 ? [null] : []), { label: 'Commands for this run', run: () => withModule(() => import('./commands.js'), ({ openCommands }) => openCommands(run)) }]))
 }
