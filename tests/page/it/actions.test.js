@@ -39,6 +39,37 @@ pageTest('an open run is canceled and requeued', async ({ bench, model, open }) 
   await page.getByRole('heading', { level: 1, name: 'Succeeded' }).waitFor({ timeout: 30_000 })
 })
 
+pageTest('an old run that is requeued is watched as closely as a new one', async (world) => {
+  const { bench, model } = world
+  const release = model.hold()
+  const run = await bench.order({ model_id: 'openai-compatible/held' })
+  await bench.api('POST', `/api/runs/${run.id}/cancel`)
+  await bench.ended(run.id)
+  const { page } = await world.window()
+  // An open run without progress, so that only its age says how often to look. It ends at the second look after the requeue.
+  let [state, looks] = ['canceled', 0]
+  await page.route(new RegExp(`/api/runs/${run.id}$`), async (route) => {
+    const response = await route.fetch()
+    const body = await response.json()
+    if (state === 'queued') looks += 1
+    const isOpen = state === 'queued' && looks < 3
+    return route.fulfill({ response, json: { ...body, created_at: '2026-01-02T03:04:05Z', status: isOpen ? 'running' : 'canceled', eta_seconds: null,
+      error_message: 'Run canceled', completed_at: isOpen ? null : '2026-01-02T03:05:05Z' } })
+  })
+  await page.route(`**/api/admin/runs/${run.id}/requeue`, (route) => { state = 'queued'; return route.fulfill({ json: {} }) })
+  await page.goto(`/runs/${run.id}`)
+  const notice = page.getByRole('region', { name: 'Failure' })
+  await notice.getByText('Run canceled').waitFor()
+  await act(page, /^Requeue/)
+  await confirm(page, /^Requeue/)
+  await page.getByRole('heading', { level: 1, name: 'Running' }).waitFor()
+  assert.equal(await notice.count(), 0, 'the notice is of the time before')
+  const start = Date.now()
+  await page.getByRole('heading', { level: 1, name: 'Canceled' }).waitFor({ timeout: 30_000 })
+  assert.ok(Date.now() - start < 8000, `seen after ${Date.now() - start} ms`)
+  release()
+})
+
 pageTest('failures are named, and requeued until the run has a score', async ({ bench, model, open }) => {
   model.answer = () => ({ status: 500 })
   const run = await bench.order({ model_id: 'openai-compatible/down' })

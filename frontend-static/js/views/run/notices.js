@@ -22,7 +22,8 @@ export function noticesOf({ source }) {
     (/** @type {Run} */ run) => [run.status, run.error_message, run.failure_reason, run.interrupted, run.waiting, run.queue_position, run.start_delay_seconds, run.rejudges,
       run.benchmarks.map((b) => [b.error_message, b.status, b.error_causes])],
     (run) => [
-      run.error_message && failureOf(run, run.error_message, source),
+      // After a requeue, the message is of the time before.
+      run.error_message && !isOpen(run) && failureOf(run, run.error_message, source),
       !run.error_message && changeAdvice(run) && h('p', { class: 'note warn' }, changeAdvice(run)),
       run.interrupted && isOpen(run) && h('p', { class: 'note warn' }, h('strong', null, 'Interrupted. '), 'The command that ran it has ended. Resume continues it on this server; finished samples are kept.'),
       run.waiting && waiting(run.waiting),
