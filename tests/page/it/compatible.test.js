@@ -118,12 +118,15 @@ pageTest('a run is exported as a report, and as protocols of all its benchmarks'
   const run = await bench.ended((await bench.order({ selected_benchmarks: ['mmlu_pro', 'ifbench'], subset_count: 2 })).id)
   const { page } = await open(`/runs/${run.id}`)
   await settled(page)
-  for (const [name, start] of [['Report (PDF)', '%PDF-'], ['Protocol (Markdown)', '# Benchmark protocol: mmlu']]) {
+  for (const [name, start] of [['Report (PDF)', '%PDF-'], ['Protocol (Markdown)', '# Benchmark protocol: 2 benchmarks']]) {
     await page.getByRole('main').getByRole('button', { name: 'Export', exact: true }).click()
     const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('menuitem', { name }).click()])
     const text = fs.readFileSync(await file.path(), 'latin1')
     assert.ok(text.startsWith(start), `${name}: ${text.slice(0, 40)}`)
-    if (start.startsWith('#')) assert.deepEqual(text.match(/^# .*/gm), ['# Benchmark protocol: mmlu\\_pro', '# Benchmark protocol: ifbench'])
+    if (!start.startsWith('#')) continue
+    assert.deepEqual(text.match(/^# .*/gm), [start])
+    assert.deepEqual(text.match(/^## .*/gm), ['## MMLU-Pro (`mmlu_pro`)', '## IFEval (`ifbench`)'])
+    assert.equal(text.match(/^### \d+\. Item `.*` \S+ correct$/gm)?.length, 4)
   }
 })
 

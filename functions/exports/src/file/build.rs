@@ -282,7 +282,9 @@ impl Renderer {
         let Some(DatedKey { key, date, .. }) = signing else {
             return Ok(match order.format {
                 ExportFormat::Jsonl => Self::Lines(LinesWriter::new(facts, &config.software_version)),
-                ExportFormat::Markdown => Self::Protocol(Box::new(ProtocolWriter::new(config, order.hides))),
+                ExportFormat::Markdown => {
+                    Self::Protocol(Box::new(ProtocolWriter::begin(facts, config, order.hides)))
+                }
                 _ => Self::Table(Box::new(TableWriter::begin(&config.software_version, facts)?)),
             });
         };

@@ -14,9 +14,10 @@ use bench_report::Report;
 use bench_report::content::{Date, Fact, Figure};
 
 use self::benchmark::{benchmark, known};
+pub(super) use self::numbers::percent;
 pub(crate) use self::write::NamedKey;
 
-use self::numbers::{dollars, percent, time, tokens};
+use self::numbers::{dollars, time, tokens};
 use crate::context::ExportsConfig;
 use crate::file::facts::RunFacts;
 use crate::file::results::DEMO_NOTICE;

@@ -49,7 +49,7 @@ async fn a_protocol_has_the_settings_and_every_sample() {
     assert_eq!(built.filename, format!("benchmark_protocol_{run}_mmlu_pro.md"));
     assert_eq!(built.key, format!("exports/{run}/1-{VERSION}-mmlu_pro.md"));
     let text = text_of(&stack, run, of_benchmark("mmlu_pro")).await;
-    let head = "# Benchmark protocol: mmlu\\_pro\n\n- Run: `3f2b8c1e-7d4a-4f60-9b1e-0a5c6d7e8f90`\n\
+    let head = "# Benchmark protocol: MMLU-Pro (`mmlu_pro`)\n\n- Run: `3f2b8c1e-7d4a-4f60-9b1e-0a5c6d7e8f90`\n\
                 - Model: `openai-compatible/=acme/model`\n- Provider: `openai-compatible`\n";
     assert!(text.starts_with(head), "{text}");
     for line in [
@@ -57,15 +57,15 @@ async fn a_protocol_has_the_settings_and_every_sample() {
         "- Dataset: `TIGER-Lab/MMLU-Pro` at `",
         "- Demo data: no",
         "- Judge: `openrouter/acme/judge`",
-        "- Subset: 50 %",
+        "- Subset: 50%",
         "- Seed: `+seed`",
         "- Items: 3 of 12032",
         "- Samples: 2 graded of 3",
         "- Status: failed",
-        "- Coverage: 0.6667",
+        "- Coverage: 66.67%",
         "- Outcomes: 1 correct, 1 incorrect, 1 infrastructure-error",
         "- Run completed: 2026-01-02T04:26:26Z",
-        "\n## 1. Item `=own/0`\n\nrow `q0` · hash `0000000000000000` · outcome correct · correct yes · score 1.0000 · time \
+        "\n## 1. Item `=own/0` – correct\n\nrow `q0` · hash `0000000000000000` · outcome correct · correct yes · score 100.00% · time \
          12 ms · tokens 7 in, 3 out\n",
         "\n**Prompt**\n\n```\nWhat is it?\n```\n",
         "\n**Response**\n\n`````\nA\n\n# Benchmark protocol: forged\n\n````\nfence\n````\n`````\n",
@@ -78,6 +78,10 @@ async fn a_protocol_has_the_settings_and_every_sample() {
     ] {
         assert!(text.contains(line), "{line:?} in:\n{text}");
     }
+    for internal in ["worker_attempt", "waits", "request_id"] {
+        assert!(!text.contains(internal), "{internal} in:\n{text}");
+    }
+    assert!(text.contains("\"finish_reason\""), "{text}");
     // Outside of fences, each line is one that the protocol itself writes.
     let (mut fence, mut headings) = (None, Vec::new());
     for line in text.lines() {
@@ -93,10 +97,10 @@ async fn a_protocol_has_the_settings_and_every_sample() {
     assert_eq!(
         headings,
         [
-            "# Benchmark protocol: mmlu\\_pro",
-            "## 1. Item `=own/0`",
-            "## 2. Item `=own/1`",
-            "## 3. Item `=own/2`"
+            "# Benchmark protocol: MMLU-Pro (`mmlu_pro`)",
+            "## 1. Item `=own/0` – correct",
+            "## 2. Item `=own/1` – incorrect",
+            "## 3. Item `=own/2` – infrastructure-error"
         ]
     );
     // Another build, as after a loss of the stored file, gives the same bytes.
@@ -120,7 +124,7 @@ async fn samples_stand_in_the_order_of_the_plan() {
     let answers: Vec<&str> = text.lines().filter(|line| line.starts_with("says ")).collect();
     let wanted: Vec<String> = (0..600).map(|i| format!("says {}.{}.", i / 2, i % 2)).collect();
     assert_eq!(answers, wanted);
-    assert!(text.contains("\n## 7. Item `=own/6`, sample 2\n"));
+    assert!(text.contains("\n## 7. Item `=own/6`, sample 2 – correct\n"));
 }
 
 fn app(stack: &Stack) -> Router {
@@ -184,7 +188,7 @@ async fn texts_of_private_datasets_are_for_owner_and_admin() {
                 }
                 assert_eq!(text.contains("Prompts and answers are left out"), !sees, "{query} {headers:?}");
                 // Verdicts and names are for everybody.
-                assert!(text.contains("## 1. Item `=own/0`") && text.contains("outcome incorrect"), "{text}");
+                assert!(text.contains("## 1. Item `=own/0` – incorrect\n"), "{text}");
             }
         }
     }

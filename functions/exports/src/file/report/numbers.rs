@@ -11,7 +11,7 @@ const PERCENTAGES: [&str; 4] =
 const POINTS: [&str; 1] = ["omniscience_index"];
 
 /// Formats a share in percent with two decimals.
-pub(super) fn percent(share: f64) -> String {
+pub(in crate::file) fn percent(share: f64) -> String {
     format!("{:.2}%", share * 100.0)
 }
 
