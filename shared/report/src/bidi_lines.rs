@@ -99,7 +99,7 @@ impl Typesetter<'_> {
         let mut line = 0..0;
         let mut used = 0.0;
         let space: f32 = self.shape(" ", false, style).iter().map(|run| run.width * style.size).sum();
-        for unit in units(text) {
+        for unit in self.whole_quotes(text, style, width) {
             let unit_text = text.get(unit.clone()).unwrap_or_default();
             let visible = self.width(unit_text, style);
             // A unit ends with one space at most.
@@ -126,6 +126,22 @@ impl Typesetter<'_> {
         }
         lines.push(line);
         lines
+    }
+
+    /// Returns the units of a text, in which quotes that are shorter than half of a line are whole.
+    fn whole_quotes(&self, text: &str, style: TextStyle, width: f32) -> Vec<Range<usize>> {
+        let quotes: Vec<Range<usize>> = quotes(text)
+            .filter(|quote| self.width(text.get(quote.clone()).unwrap_or_default(), style) <= width / 2.0)
+            .collect();
+        let mut whole: Vec<Range<usize>> = Vec::new();
+        for unit in units(text) {
+            let is_inside = quotes.iter().any(|quote| quote.start < unit.start && unit.start < quote.end);
+            match whole.last_mut().filter(|_| is_inside) {
+                Some(last) => last.end = unit.end,
+                None => whole.push(unit),
+            }
+        }
+        whole
     }
 
     /// Returns true if a line fits. A sum of widths ignores kerning between units, so a line that is nearly full is
@@ -175,6 +191,19 @@ fn units(text: &str) -> Vec<Range<usize>> {
         units.push(start..text.len());
     }
     units
+}
+
+/// Returns the parts of a text in quotation marks, with the marks.
+fn quotes(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let mut start = None;
+    text.char_indices().filter_map(move |(at, c)| match c {
+        '“' => {
+            start = Some(at);
+            None
+        }
+        '”' => start.take().map(|start| start..at + c.len_utf8()),
+        _ => None,
+    })
 }
 
 /// Splits a word into characters with what is attached to them.
@@ -291,6 +320,19 @@ mod tests {
                 );
             }
         }
+    }
+
+    #[test]
+    fn short_quotes_stay_on_a_line() {
+        let fonts = fonts();
+        let typesetter = Typesetter::new(&fonts).unwrap();
+        let whole = |text: &str, width| {
+            let units = typesetter.whole_quotes(text, BODY, width);
+            units.into_iter().map(|range| text[range].to_owned()).collect::<Vec<_>>()
+        };
+        assert_eq!(whole("needs “--omit temperature” or", 400.0), ["needs ", "“--omit temperature” ", "or"]);
+        assert_eq!(whole("“a b” “c", 400.0), ["“a b” ", "“c"]);
+        assert!(whole("needs “--omit temperature” or", 100.0).len() > 3);
     }
 
     #[test]

@@ -272,31 +272,36 @@ impl<'a> Flow<'a> {
     pub(crate) fn figures(&mut self, figures: &[Figure]) {
         const GAP: f32 = 8.0;
         const PADDING: f32 = 9.0;
-        const HEIGHT: f32 = 74.0;
+        const HEIGHT: f32 = 52.0;
+        const DETAIL_LINES: std::ops::RangeInclusive<usize> = 2..=3;
         let figures = figures.get(..figures.len().min(4)).unwrap_or_default();
         if figures.is_empty() {
             return;
         }
-        self.make_room(HEIGHT);
         let tiles = count(figures.len());
         let width = (WIDTH - GAP * (tiles - 1.0)) / tiles;
         let inner = width - 2.0 * PADDING;
+        let text_box = TextBox { width: inner, lines_max: *DETAIL_LINES.end(), chars_max: NAME_CHARS_MAX };
+        let details: Vec<_> =
+            figures.iter().map(|figure| self.typesetter.lines(&figure.detail, SMALL, text_box)).collect();
+        let lines = details.iter().map(Vec::len).fold(*DETAIL_LINES.start(), usize::max);
+        let height = HEIGHT + SMALL.line_height() * count(lines);
+        self.make_room(height);
         let (mut x, top) = (MARGIN_X, self.y);
-        for figure in figures {
-            self.page().rectangle(Area { x, y: top, width, height: HEIGHT }, FAINT);
+        for (figure, detail) in figures.iter().zip(details) {
+            self.page().rectangle(Area { x, y: top, width, height }, FAINT);
             self.page().rectangle(Area { x, y: top, width, height: 1.6 }, ACCENT);
             self.text_at(&figure.label, SMALL, x + PADDING, top + 8.0, inner, Align::Left);
             let style = self.fitting(&figure.value, FIGURE, inner);
             self.text_at(&figure.value, style, x + PADDING, top + 20.0, inner, Align::Left);
-            let text_box = TextBox { width: inner, lines_max: 2, chars_max: NAME_CHARS_MAX };
             let mut line_top = top + 46.0;
-            for line in self.typesetter.lines(&figure.detail, SMALL, text_box) {
+            for line in detail {
                 self.line_at(line, SMALL, x + PADDING, line_top, inner, Align::Left);
                 line_top += SMALL.line_height();
             }
             x += width + GAP;
         }
-        self.y += HEIGHT;
+        self.y += height;
     }
 
     /// Returns the style in the largest size, down to half of it, in which a text fits the width.

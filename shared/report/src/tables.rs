@@ -16,6 +16,8 @@ const VALUE_LINES_MAX: usize = 5;
 const CELL_PADDING: f32 = 7.0;
 /// Maximum width of a column other than the first.
 const COLUMN_WIDTH_MAX: f32 = 120.0;
+/// Maximum height of facts that stay on one page with their heading.
+const FEW_FACTS: f32 = 150.0;
 /// Height of a table's head with the first row.
 pub(crate) const TABLE_MIN: f32 = 54.0;
 /// Maximum number of rows of a table; the rest is counted.
@@ -95,8 +97,13 @@ impl Flow<'_> {
         }
     }
 
-    /// Returns the height of the first of some facts, with those that stay with it.
+    /// Returns the height of what stays below the heading of some facts: all of them if they are few, else the first with
+    /// those that stay with it.
     pub(crate) fn fact_height(&self, facts: &[Fact]) -> f32 {
+        let all = facts.iter().map(|fact| self.set_fact(fact).height).sum();
+        if all <= FEW_FACTS {
+            return all;
+        }
         let others = facts.iter().skip(1).take_while(|fact| fact.label.is_empty());
         facts.iter().take(1).chain(others).map(|fact| self.set_fact(fact).height).sum()
     }

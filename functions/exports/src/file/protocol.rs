@@ -229,7 +229,7 @@ fn head(benchmark: &BenchmarkFacts, facts: &RunFacts, software_version: &str) ->
         ("Protocol", maybe(protocol_name(benchmark))),
         ("Dataset", dataset_text(benchmark)),
         ("Demo data", yes_or_no(benchmark.is_demo()).to_owned()),
-        ("Prompt", plan.map_or_else(none, |plan| prompt_text(plan))),
+        ("Prompt", plan.map_or_else(none, prompt_text)),
         (
             "Judge",
             plan.and_then(|plan| plan.judge.as_ref()).map_or_else(none, |judge| judge_text(&judge.model)),

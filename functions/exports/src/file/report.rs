@@ -21,6 +21,7 @@ use self::numbers::{dollars, time, tokens};
 use crate::context::ExportsConfig;
 use crate::file::facts::RunFacts;
 use crate::file::results::DEMO_NOTICE;
+use crate::file::wording::quoted;
 
 /// Title, as in the compatible system.
 const TITLE: &str = "Benchmark Run Report";
@@ -36,7 +37,7 @@ fn report(facts: &RunFacts, config: &ExportsConfig, fingerprint: Option<&str>) -
         title: TITLE.to_owned(),
         model: spec.model.qualified(),
         run_id: spec.id.to_string(),
-        warning: facts.is_demo().then(|| DEMO_NOTICE.to_owned()),
+        warning: facts.is_demo().then(|| quoted(DEMO_NOTICE)),
         figures: figures(facts),
         facts: run_facts(facts),
         chart_legend: legend(facts),
@@ -135,7 +136,7 @@ fn run_facts(facts: &RunFacts) -> Vec<Fact> {
     lines.extend(state.started_at().map(|started| Fact::new("Started", time(started))));
     lines.push(Fact::new("Completed", time(facts.completed_at)));
     lines.extend(state.overall_score().map(|score| Fact::new("Overall Score", percent(score))));
-    lines.extend(state.error().map(|error| Fact::new("Error", error)));
+    lines.extend(state.error().map(|error| Fact::new("Error", quoted(error))));
     let changed: Vec<(&str, Vec<String>)> = facts
         .benchmarks
         .iter()

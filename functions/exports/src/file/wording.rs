@@ -1,4 +1,4 @@
-//! Descriptions of prompts and judges, as the command line words them.
+//! Descriptions of prompts and judges, as the command line words them, and texts without markup.
 
 use bench_benchmarks::NO_TEXT_DIGEST;
 
@@ -22,9 +22,34 @@ pub(crate) fn judge_note(model: &str) -> Option<&'static str> {
     (model == ORACLE).then_some("text comparison with the gold answer, no model")
 }
 
+/// Returns a text in which code has quotation marks instead of backticks.
+pub(crate) fn quoted(text: &str) -> String {
+    let mut quoted = String::with_capacity(text.len());
+    let mut is_open = false;
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('`') {
+        quoted.push_str(before);
+        rest = after.trim_start_matches('`');
+        // A mark without a partner is left out.
+        if is_open || rest.contains('`') {
+            quoted.push(if is_open { '”' } else { '“' });
+            is_open = !is_open;
+        }
+    }
+    quoted.push_str(rest);
+    quoted
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn code_is_quoted() {
+        assert_eq!(quoted("`COPY . .` and `ifbench`"), "“COPY . .” and “ifbench”");
+        assert_eq!(quoted("``` x ``` a ` b"), "“ x ” a  b");
+        assert_eq!(quoted("plain"), "plain");
+    }
 
     #[test]
     fn a_prompt_without_texts_has_no_digest() {

@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 use super::numbers::{dollars, duration, metric, percent, tokens};
 use crate::file::facts::{BenchmarkFacts, RunFacts};
 use crate::file::results::protocol_name;
-use crate::file::wording;
+use crate::file::wording::{self, quoted};
 
 /// Maximum number of additional results that are listed.
 const EXTRAS_MAX: usize = 40;
@@ -27,11 +27,11 @@ pub(super) fn benchmark(found: &BenchmarkFacts, facts: &RunFacts) -> Benchmark {
     let outcomes = found.tally.outcomes.iter().filter(|(_, count)| *count > 0);
     Benchmark {
         heading: metadata.map_or_else(|| name.clone(), |metadata| metadata.display_name.to_owned()),
-        description: metadata.map(|metadata| metadata.description.to_owned()).unwrap_or_default(),
+        description: metadata.map(|metadata| quoted(metadata.description)).unwrap_or_default(),
         name,
         status: found.record.state.status().as_str().to_owned(),
         score,
-        problem: found.record.state.error().map(str::to_owned),
+        problem: found.record.state.error().map(quoted),
         items: format!("{}/{}", grouped(found.items_planned()), grouped(found.tally.items_done)),
         samples: facts
             .has_several_samples()
@@ -100,9 +100,9 @@ fn facts_of(found: &BenchmarkFacts, metadata: Option<&Metadata>) -> Vec<(String,
 }
 
 fn protocol(found: &BenchmarkFacts, plan: &Plan, metadata: Option<&Metadata>) -> Vec<Fact> {
-    let mut lines = vec![Fact::new("Protocol", &plan.protocol)];
+    let mut lines = vec![Fact::new("Protocol", quoted(&plan.protocol))];
     lines.extend(protocol_name(found).map(|name| Fact::new("Short name", name)));
-    lines.extend(metadata.map(|metadata| Fact::new("Parser", metadata.parser)));
+    lines.extend(metadata.map(|metadata| Fact::new("Parser", quoted(metadata.parser))));
     lines.push(Fact::new("Samples per item", plan.samples_per_item.to_string()));
     if !plan.options.is_empty() {
         let options: Vec<String> =
@@ -130,7 +130,7 @@ fn dataset(plan: &Plan) -> Vec<Fact> {
             format!("{} of {} were evaluated", grouped(plan.items), grouped(plan.dataset_items)),
         ),
     ];
-    lines.extend(used.note.as_ref().map(|note| Fact::new("Note", note)));
+    lines.extend(used.note.as_ref().map(|note| Fact::new("Note", quoted(note))));
     lines
 }
 
@@ -268,9 +268,10 @@ fn lists(found: &BenchmarkFacts, metadata: Option<&Metadata>) -> Vec<(String, Ve
     let changed = found.plan().map(Plan::changed_settings).unwrap_or_default();
     // The report has no causes if the dataset is gated, since an error text may quote an item.
     let causes = found.record.state.report().map(|report| report.error_causes.as_slice()).unwrap_or_default();
-    let causes = causes.iter().map(|cause| format!("{} × {}", grouped(cause.count), cause.message)).collect();
+    let causes =
+        causes.iter().map(|cause| format!("{} × {}", grouped(cause.count), quoted(&cause.message))).collect();
     let deviations = metadata.map(|metadata| metadata.deviations).unwrap_or_default();
-    let mut deviations: Vec<String> = deviations.iter().map(|text| (*text).to_owned()).collect();
+    let mut deviations: Vec<String> = deviations.iter().map(|text| quoted(text)).collect();
     if deviations.is_empty() && metadata.is_some() {
         deviations.push("None are known.".to_owned());
     }
