@@ -12,7 +12,7 @@ use http::{Request, Response};
 use http_body_util::BodyExt;
 use tower::ServiceExt;
 
-use crate::support::{Said, Stack, VERSION, owner_of, script};
+use crate::support::{Said, Script, Stack, VERSION, owner_of, script};
 
 fn of_benchmark(name: &str) -> ExportOrder {
     ExportOrder { benchmark: name.parse().ok(), ..ExportFormat::Markdown.into() }
@@ -112,6 +112,36 @@ async fn a_protocol_has_the_settings_and_every_sample() {
     assert_eq!(String::from_utf8(stack.bytes(&whole.key).await).unwrap(), text);
     let missing = stack.exports().build(run, of_benchmark("aime_2025")).await;
     assert!(matches!(missing, Err(ExportError::NoSuchBenchmark)), "{missing:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn several_benchmarks_are_listed_under_one_title() {
+    let stack = Stack::open().await;
+    let script = Script { failing: &["ifbench"], ..script(2, |_| Some(Said::right("A"))) };
+    script.play(&stack).await;
+    let text = text_of(&stack, script.run, ExportFormat::Markdown.into()).await;
+    let head = format!(
+        "# Benchmark protocol: 2 benchmarks\n\n- Run: `{}`\n- Model: `openai-compatible/=acme/model`\n",
+        script.run
+    );
+    assert!(text.starts_with(&head), "{text}");
+    let list = "\nBenchmarks:\n\n1. MMLU-Pro (`mmlu_pro`): score 100.00%, coverage 100.00%, succeeded\n\
+                2. IFEval (`ifbench`): no score, coverage -, failed\n\n## MMLU-Pro (`mmlu_pro`)\n";
+    assert!(text.contains(list), "{text}");
+    let headings: Vec<&str> = text.lines().filter(|line| line.starts_with('#')).collect();
+    assert_eq!(
+        headings,
+        [
+            "# Benchmark protocol: 2 benchmarks",
+            "## MMLU-Pro (`mmlu_pro`)",
+            "### 1. Item `=own/0` – correct",
+            "### 2. Item `=own/1` – correct",
+            "## IFEval (`ifbench`)"
+        ]
+    );
+    // One of them alone has the title.
+    let text = text_of(&stack, script.run, of_benchmark("ifbench")).await;
+    assert!(text.starts_with("# Benchmark protocol: IFEval (`ifbench`)\n"), "{text}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -174,6 +174,8 @@ impl Said {
 pub(crate) struct Script<F> {
     pub(crate) run: RunId,
     pub(crate) benchmark: &'static str,
+    /// Further benchmarks, which fail before they are planned.
+    pub(crate) failing: &'static [&'static str],
     pub(crate) protocol_name: &'static str,
     pub(crate) items: u32,
     pub(crate) samples: u32,
@@ -192,6 +194,7 @@ pub(crate) fn script<F: Fn(Position) -> Option<Said>>(items: u32, say: F) -> Scr
     Script {
         run: "3f2b8c1e-7d4a-4f60-9b1e-0a5c6d7e8f90".parse().unwrap(),
         benchmark: "mmlu_pro",
+        failing: &[],
         protocol_name: "five-shot",
         items,
         samples: 1,
@@ -315,6 +318,7 @@ impl<F: Fn(Position) -> Option<Said>> Script<F> {
         });
         let rejudges = self.rejudges;
         let mut spec = spec(self.run, &name, self.samples, self.owner.clone());
+        spec.benchmarks.extend(self.failing.iter().map(|name| name.parse::<BenchmarkName>().unwrap()));
         spec.judge = judge;
         spec.rejudges = rejudges;
         let event = NewEvent::new(EventKind::RunCreated, "created");
@@ -409,7 +413,12 @@ impl<F: Fn(Position) -> Option<Said>> Script<F> {
     /// Ends the run as the finisher does.
     pub(crate) async fn end(&self, stack: &Stack) {
         let state = &stack.state;
-        let benchmark = state.run_with_benchmarks(self.run).await.unwrap().unwrap().benchmarks.remove(0);
+        let mut benchmarks = state.run_with_benchmarks(self.run).await.unwrap().unwrap().benchmarks;
+        for failing in benchmarks.split_off(1) {
+            let failed = failing.state.fail(after(5_000), Code::TooFewGraded, "no dataset").unwrap();
+            state.change_benchmark(self.run, &failing, &failed, None, None, after(5_000)).await.unwrap();
+        }
+        let benchmark = benchmarks.remove(0);
         let mut builder = ReportBuilder::default();
         let planned = u64::from(self.items) * u64::from(self.samples);
         for sample in state.samples_page(self.run, &benchmark, 0, planned).await.unwrap() {
