@@ -33,7 +33,7 @@ function contentOf() {
     const out = h('button', { type: 'button', class: 'button small' }, 'Sign out')
     out.addEventListener('click', () => void signOut(out))
     return [
-      h('span', { class: 'initial', 'aria-hidden': 'true', title: name }, initialOf(name)),
+      h('span', { class: 'initial', 'aria-hidden': 'true', title: `${name}: ${payerInWords()}` }, initialOf(name)),
       h('span', { class: 'who' }, h('bdi', { title: name }, name), h('small', null, payerInWords())),
       out,
     ]
