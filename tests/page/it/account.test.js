@@ -129,6 +129,13 @@ pageTest('the form says in its own words which models the account pays for', asy
   await main.getByRole('combobox', { name: 'Model' }).press('Tab')
   await main.getByText('none needed: your Chutes account pays for models of Chutes').waitFor()
 
+  // Programs don't have the sign-in.
+  await main.getByText('The same as a command').click()
+  await main.getByText('Programs don’t have your sign-in.').waitFor()
+  const [bench, curl] = await main.locator('.commands pre').allInnerTexts()
+  assert.match(bench, /--api-key-env BENCH_API_KEY/)
+  assert.match(curl, /\/api\/runs\/api'.*-H "authorization: Bearer \$BENCH_API_KEY"/s)
+
   state = NONE
   refusal = { status: 401, code: 'missing_credentials', detail: 'a key is needed' }
   await go(page, address)
@@ -203,6 +210,33 @@ pageTest('names of any length and script fit the header', async (world) => {
     }
     await page.close()
   }
+})
+
+pageTest('all links of the navigation are in sight beside an account', async (world) => {
+  const { page } = await world.window()
+  await answerStatus(page, () => USER)
+  await go(page, '/runs')
+  const banner = page.getByRole('banner')
+  await banner.getByRole('button', { name: 'Sign out' }).waitFor()
+  const lines = []
+  for (const width of [1440, 1366, 1280, 1201, 1200, 1024, 820]) {
+    await page.setViewportSize({ width, height: 800 })
+    const { inside, all, height } = await page.evaluate(() => {
+      const nav = /** @type {HTMLElement} */ (document.querySelector('header.frame nav'))
+      return { inside: nav.clientWidth, all: nav.scrollWidth, height: /** @type {HTMLElement} */ (nav.closest('header')).offsetHeight }
+    })
+    assert.ok(all <= inside, `${width}: ${all} pixels of links in ${inside}`)
+    lines.push(height > 60 ? 2 : 1)
+  }
+  assert.deepEqual(lines, [1, 1, 1, 1, 2, 2, 2])
+  // What stays beside the page's content is below the header.
+  await go(page, '/docs')
+  const { bottom, top } = await page.evaluate(() => {
+    scrollTo(0, 2000)
+    const [header, aside] = ['header.frame', '.docs-nav'].map((name) => /** @type {HTMLElement} */ (document.querySelector(name)).getBoundingClientRect())
+    return { bottom: header.bottom, top: aside.top }
+  })
+  assert.ok(top >= bottom, `${top} and ${bottom}`)
 })
 
 pageTest('a failed sign-in says why, and how to go on', async (world) => {

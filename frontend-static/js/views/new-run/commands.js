@@ -72,9 +72,10 @@ function promptFile(prompt) {
  *
  * @param {import('./order.js').Order} order
  * @param {import('./sweep.js').Sweep} [sweep]
+ * @param {boolean} [needsKey] names the variable of the key, so that the command says if it isn't set
  */
-export function benchCommand(order, sweep) {
-  return lines(['bench run', ...optionsOf(order, sweep), option('--server', location.origin)])
+export function benchCommand(order, sweep, needsKey = false) {
+  return lines(['bench run', ...optionsOf(order, sweep), ...needsKey ? [option('--api-key-env', 'BENCH_API_KEY')] : [], option('--server', location.origin)])
 }
 
 /**
