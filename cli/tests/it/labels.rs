@@ -94,8 +94,9 @@ fn runs_are_named_tagged_found_and_edited() {
 
     let edited =
         dir.json(&["runs", "edit", &named, &plain, "--name", "", "--tag", "x", "--untag", "law", "--json"]);
-    assert_eq!(edited[0], json!({ "id": named, "name": null, "tags": ["exp-7", "x"], "notes": "one\ntwo" }));
-    assert_eq!(edited[1], json!({ "id": plain, "name": null, "tags": ["x"], "notes": null }));
+    let edit = |id: &str, tags: &[&str], notes: Option<&str>| json!({ "id": id, "name": null, "tags": tags, "notes": notes, "visibility": "public" });
+    assert_eq!(edited[0], edit(&named, &["exp-7", "x"], Some("one\ntwo")));
+    assert_eq!(edited[1], edit(&plain, &["x"], None));
     assert_eq!(list(&dir, &["--tag", "x"]), [plain.clone(), named.clone()]);
     let shown = dir.bench(&["runs", "edit", &plain, "--note", "see\nthis"]);
     assert_eq!(shown.stdout, format!("Changed run {plain}\n  tags:  x\n  notes: see\n         this\n"));

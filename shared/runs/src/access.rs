@@ -193,7 +193,7 @@ mod tests {
     use crate::Permissions;
 
     fn policy(rows: &str, local: bool) -> AccessPolicy {
-        AccessPolicy::from_vars(|_| Some(rows.to_owned()), local).unwrap()
+        AccessPolicy::from_vars(|name| (name == "BENCH_ACCESS").then(|| rows.to_owned()), local).unwrap()
     }
 
     #[test]

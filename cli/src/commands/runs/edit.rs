@@ -106,7 +106,8 @@ pub(super) async fn run(args: EditArgs) -> anyhow::Result<ExitStatus> {
 /// Describes a changed run, one label per line. Runs are public unless a line says otherwise, or the visibility was changed.
 fn description(run: &Run, changed: Option<Visibility>) -> String {
     let mut lines = vec![format!("Changed run {}", run.id)];
-    let public = changed.filter(|_| run.visibility.is_public()).map(|shown| ("visibility", shown.to_string()));
+    let public =
+        changed.filter(|_| run.visibility.is_public()).map(|shown| ("visibility", shown.to_string()));
     for (name, value) in run.labels().chain(public) {
         lines.push(format!("  {:<7}{}", format!("{name}: "), value.replace('\n', "\n         ")));
     }
