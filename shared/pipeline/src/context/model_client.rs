@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use bench_domain::run::{AuthMode, ModelRef};
-use bench_domain::{Code, ModelRole, RunId, Secret, SessionId, Timestamp};
+use bench_domain::{Code, ModelRole, RunId, SessionId, Timestamp};
 use bench_inference::{Endpoint, InferenceConfig};
 use bench_state::{SharedWait, WaitKey};
 
@@ -53,42 +53,6 @@ impl Wait {
     }
 }
 
-/// The key that pays for the requests to a model.
-#[derive(Debug)]
-pub(crate) enum Key {
-    /// The operator's key.
-    Operator,
-    /// A key provided by the caller.
-    Caller(Secret),
-    /// Access token of a signed-in user's session.
-    Session(SessionId),
-    /// A caller's key that is gone.
-    Missing(Unavailable),
-}
-
-impl Key {
-    /// Selects the key of a run. `missing` is the error if the caller's key is needed but gone.
-    pub(crate) fn new(
-        auth: AuthMode,
-        caller: Option<Secret>,
-        session: Option<&SessionId>,
-        missing: Unavailable,
-    ) -> Self {
-        match (auth, caller) {
-            (AuthMode::Idp, _) => match session {
-                Some(session) => Self::Session(session.clone()),
-                None => Self::Missing(Unavailable::new(
-                    Code::SessionInvalid,
-                    "Run is missing Chutes session credentials",
-                )),
-            },
-            (AuthMode::System, _) => Self::Operator,
-            (AuthMode::ApiKey, Some(key)) => Self::Caller(key),
-            (AuthMode::ApiKey, None) => Self::Missing(missing),
-        }
-    }
-}
-
 /// Reason why a model can't be asked. The run fails with it.
 #[derive(Debug)]
 pub(crate) struct Unavailable {
@@ -114,7 +78,8 @@ impl ModelClients {
         Self { inference, refusals: Mutex::default() }
     }
 
-    /// Creates the client of a run's model. Calls no service.
+    /// Creates the client of the run's model in this role. `missing` is the error if the caller's key for it is gone. Calls no
+    /// service.
     ///
     /// # Errors
     /// Returns the reason why the model can't be asked. The run fails with it.
@@ -122,21 +87,21 @@ impl ModelClients {
         &self,
         run: &RunContext,
         role: ModelRole,
-        model: &ModelRef,
-        key: Key,
+        missing: Unavailable,
     ) -> Result<Box<ModelClient>, Unavailable> {
+        let Some((model, auth)) = run.spec.asked_model(role) else { return Err(missing) };
         let provider = bench_inference::Provider::from_name(&model.provider).ok_or_else(|| {
             Unavailable::new(Code::UnsupportedProvider, format!("provider `{}` is unknown", model.provider))
         })?;
-        let mut session = None;
-        let key = match key {
-            Key::Operator => None,
-            Key::Caller(key) => Some(key),
-            Key::Session(id) => {
-                session = Some(id);
-                None
+        let (key, session) = match (auth, run.caller_keys.of(role), &run.spec.session) {
+            (AuthMode::System, ..) => (None, None),
+            (AuthMode::ApiKey, Some(key), _) => (Some(key.clone()), None),
+            (AuthMode::ApiKey, None, _) => return Err(missing),
+            (AuthMode::Idp, _, Some(session)) => (None, Some(session.clone())),
+            (AuthMode::Idp, _, None) => {
+                let why = "Run is missing Chutes session credentials";
+                return Err(Unavailable::new(Code::SessionInvalid, why));
             }
-            Key::Missing(missing) => return Err(missing),
         };
         let endpoint = match (&model.base_url, key) {
             // An address from the command line. The operator's key is for another address.
@@ -149,7 +114,7 @@ impl ModelClients {
         let endpoint = endpoint
             .and_then(|endpoint| self.inference.check_host(provider, base_url, host).map(|()| endpoint))
             .map_err(|error| Unavailable::new(Code::ProviderNotConfigured, error.to_string()))?;
-        let wait = Wait::new(wait_key(run, role, model));
+        let wait = Wait::new(WaitKey::new(model, role, auth, &run.spec.owner));
         let refusals = self.refusals(run.spec.id, run.generation, role);
         Ok(Box::new(ModelClient { role, model: model.clone(), endpoint, session, refusals, wait }))
     }
@@ -170,11 +135,4 @@ impl ModelClients {
         all.insert((run, generation, role), Arc::downgrade(&refusals));
         refusals
     }
-}
-
-/// Returns the key of the requests that share a wait with this run's.
-fn wait_key(run: &RunContext, role: ModelRole, model: &ModelRef) -> WaitKey {
-    let spec = &run.spec;
-    let auth = spec.asked_model(role).map_or(spec.auth, |(_, auth)| auth);
-    WaitKey::new(model, role, auth, &spec.owner)
 }

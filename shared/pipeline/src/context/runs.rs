@@ -110,6 +110,15 @@ impl CallerKeys {
             user: stored(ModelRole::UserModel).await?,
         })
     }
+
+    /// Returns the key for the model in this role.
+    pub(crate) const fn of(&self, role: ModelRole) -> Option<&Secret> {
+        match role {
+            ModelRole::Model => self.model.as_ref(),
+            ModelRole::Judge => self.judge.as_ref(),
+            ModelRole::UserModel => self.user.as_ref(),
+        }
+    }
 }
 
 /// The runs that this process works on.

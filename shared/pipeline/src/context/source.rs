@@ -8,7 +8,7 @@ use bench_domain::{BenchmarkName, Code, ModelRole, RunId, RunSpec, SampleBody, U
 use bench_inference::tokens::usage_or_estimate;
 use tokio::sync::OnceCell;
 
-use super::model_client::{Key, ModelClient, ModelClients, Unavailable};
+use super::model_client::{ModelClient, ModelClients, Unavailable};
 use super::runs::RunContext;
 use crate::RecordedResponses;
 
@@ -54,8 +54,7 @@ impl AnswerSource {
             REPLAY => Self::ResponsesFile(ResponsesFile::new(spec.model.replay_key.as_deref())),
             _ => {
                 let missing = Unavailable::new(Code::KeyRequired, "Run is missing API key credentials");
-                let key = Key::new(spec.auth, run.caller_keys.model.clone(), spec.session.as_ref(), missing);
-                let client = clients.client(run, ModelRole::Model, &spec.model, key);
+                let client = clients.client(run, ModelRole::Model, missing);
                 client.map_or_else(Self::Unavailable, Self::Model)
             }
         }
@@ -142,9 +141,7 @@ impl JudgeSource {
                     Code::JudgeKeyRequired,
                     "Run is missing API key credentials of its judge",
                 );
-                let key =
-                    Key::new(judge.auth, run.caller_keys.judge.clone(), run.spec.session.as_ref(), missing);
-                let client = clients.client(run, ModelRole::Judge, &judge.model, key);
+                let client = clients.client(run, ModelRole::Judge, missing);
                 client.map_or_else(could_not, Self::Model)
             }
         }
@@ -179,9 +176,7 @@ impl UserSource {
                     Code::UserKeyRequired,
                     "Run is missing API key credentials of its user model",
                 );
-                let key =
-                    Key::new(user.auth, run.caller_keys.user.clone(), run.spec.session.as_ref(), missing);
-                let client = clients.client(run, ModelRole::UserModel, &user.model, key);
+                let client = clients.client(run, ModelRole::UserModel, missing);
                 client.map_or_else(could_not, Self::Model)
             }
         }
