@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bench_domain::schedule::{Webhook, is_public_address};
+use bench_inference::error_chain;
 use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::redirect::Policy;
@@ -48,7 +49,7 @@ impl WebhookClient {
             refuse_address(address).map_err(|error| error.to_string())?;
         }
         let sent = client.post(url).json(body).timeout(CALL_MAX).send().await;
-        let status = sent.map_err(|error| chain(&error.without_url()))?.status();
+        let status = sent.map_err(|error| error_chain(&error.without_url()))?.status();
         if status.is_success() { Ok(()) } else { Err(format!("the server answered {status}")) }
     }
 }
@@ -70,21 +71,9 @@ fn build(local: bool) -> Result<reqwest::Client, String> {
     };
     builder().build().or_else(|error| {
         // A machine without root certificates can still use plain HTTP.
-        tracing::warn!(error = %chain(&error), "No root certificates were found: HTTPS webhooks cannot be reached");
-        builder().tls_certs_only([]).build().map_err(|error| chain(&error))
+        tracing::warn!(error = %error_chain(&error), "No root certificates were found: HTTPS webhooks cannot be reached");
+        builder().tls_certs_only([]).build().map_err(|error| error_chain(&error))
     })
-}
-
-/// Formats an error with its causes.
-fn chain(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }
 
 /// Resolver that returns only public addresses.

@@ -10,6 +10,6 @@ pub(crate) use call::Call;
 pub(crate) use failures::{
     Refusal, invalid_request_failure, missing_client_failure, network_failure, read_refusal, timeout_failure,
 };
-pub(crate) use http::{Http, error_chain};
-pub use http::{HttpOptions, http_client, is_loopback};
+pub(crate) use http::Http;
+pub use http::{HttpOptions, error_chain, http_client, is_loopback};
 pub(crate) use watch::Watch;

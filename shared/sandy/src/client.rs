@@ -1,10 +1,9 @@
 //! Calls to the service, each with a time limit and a limit on the size of its answer.
 
-use std::error::Error;
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use bench_inference::{http_client, is_loopback, retry_after};
+use bench_inference::{error_chain, http_client, is_loopback, retry_after};
 use bytes::Bytes;
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Method, Response, StatusCode};
@@ -247,18 +246,4 @@ pub(crate) fn transport_error(error: reqwest::Error, timeout: Duration) -> Faile
         false => SandyError::Unreachable(error_chain(&error.without_url())),
     };
     FailedCall { error, was_sent }
-}
-
-/// Formats an error with its causes.
-fn error_chain(error: &(dyn Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
-            text = format!("{text}: {cause_text}");
-        }
-        source = cause.source();
-    }
-    text
 }

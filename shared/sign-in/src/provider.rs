@@ -4,7 +4,7 @@ use std::sync::{OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use bench_domain::{Secret, Timestamp};
-use bench_inference::http_client;
+use bench_inference::{error_chain, http_client};
 use http::{HeaderMap, header};
 use reqwest::{RequestBuilder, Url};
 use serde::Deserialize;
@@ -456,7 +456,7 @@ impl Provider {
     async fn send(&self, request: RequestBuilder, time: Duration) -> Result<Response, SignInError> {
         let unreachable = |error: reqwest::Error| {
             // Its address may contain a secret.
-            let error = causes(&error.without_url());
+            let error = error_chain(&error.without_url());
             tracing::warn!(%error, "The sign-in provider can't be reached: {error}");
             SignInError::Unreachable
         };
@@ -488,18 +488,6 @@ impl Provider {
             SignInError::Server
         })
     }
-}
-
-/// Returns an error with its causes.
-fn causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text.push_str(": ");
-        text.push_str(&cause.to_string());
-        source = cause.source();
-    }
-    text
 }
 
 fn read_tokens(body: &[u8]) -> Result<TokenResponse, SignInError> {

@@ -111,8 +111,8 @@ pub fn is_loopback(url: &Url) -> bool {
     }
 }
 
-/// Formats an error with its causes, without the address, which the caller knows.
-pub(crate) fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
+/// Formats an error with its causes, without those that it names already.
+pub fn error_chain(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
     let mut source = error.source();
     while let Some(cause) = source {
