@@ -1,5 +1,7 @@
 //! The pages: summary, one part per benchmark, environment and verification.
 
+use bench_domain::budget::grouped;
+
 use crate::bidi_lines::TextBox;
 use crate::canvas::{Area, Page};
 use crate::chart::{CHART_MIN, percent};
@@ -248,19 +250,6 @@ fn footer(page: &mut Page, report: &Report, typesetter: &Typesetter<'_>, number:
             page.drawings.push(crate::canvas::Drawing::Text { x, baseline, line, style });
         }
     }
-}
-
-/// Formats a number with commas between thousands.
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut grouped = String::with_capacity(digits.len() + digits.len() / 3);
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
 }
 
 #[cfg(test)]
