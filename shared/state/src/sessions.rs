@@ -118,6 +118,10 @@ impl State {
 
     /// Returns the session with this id; `None` if there is none, or if it's over at `now`.
     pub async fn session(&self, id: &SessionId, now: Timestamp) -> Result<Option<SessionRecord>, StateError> {
+        Ok(self.stored_session(id).await?.filter(|session| session.is_valid(now)))
+    }
+
+    async fn stored_session(&self, id: &SessionId) -> Result<Option<SessionRecord>, StateError> {
         let got = self
             .client
             .get_item()
@@ -127,22 +131,12 @@ impl State {
             .send()
             .await
             .map_err(|error| StateError::sdk("read the session", error))?;
-        let session = got.item().map(SessionRecord::read).transpose()?;
-        Ok(session.filter(|session| session.is_valid(now)))
+        got.item().map(SessionRecord::read).transpose()
     }
 
     /// Ends a session: its cookie is no longer accepted. Returns false if there was none. Safe to repeat.
     pub async fn end_session(&self, id: &SessionId) -> Result<bool, StateError> {
-        let got = self
-            .client
-            .get_item()
-            .table_name(&self.table)
-            .set_key(Some(SessionRecord::key(id)))
-            .consistent_read(true)
-            .send()
-            .await
-            .map_err(|error| StateError::sdk("read the session", error))?;
-        let Some(session) = got.item().map(SessionRecord::read).transpose()? else { return Ok(false) };
+        let Some(session) = self.stored_session(id).await? else { return Ok(false) };
         let delete = |key: Record| {
             let delete = Delete::builder().table_name(&self.table).set_key(Some(key)).build();
             let delete = delete.map_err(|error| StateError::damaged("session", error))?;

@@ -73,12 +73,16 @@ impl<S: Send + Sync> FromRequestParts<S> for Identity {
 /// issued, or with two different ones: a page of a neighboring host can add a cookie of the same name, and the order of cookies
 /// doesn't say which of them is this server's.
 pub fn session_in(headers: &HeaderMap) -> Option<SessionId> {
-    let cookies = headers.get_all(header::COOKIE).into_iter().filter_map(|value| value.to_str().ok());
-    let pairs = cookies.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    let values = pairs.filter(|(name, _)| *name == SESSION_COOKIE).map(|(_, value)| value);
-    let mut ids = values.filter_map(SessionId::from_cookie);
+    let mut ids = cookies(headers, SESSION_COOKIE).filter_map(SessionId::from_cookie);
     let first = ids.next()?;
     ids.all(|id| id == first).then_some(first)
+}
+
+/// Returns the values of the cookies with this name, in the order in which the browser sent them.
+pub fn cookies<'a>(headers: &'a HeaderMap, name: &'a str) -> impl Iterator<Item = &'a str> {
+    let lines = headers.get_all(header::COOKIE).into_iter().filter_map(|line| line.to_str().ok());
+    let pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    pairs.filter(move |(found, _)| *found == name).map(|(_, value)| value)
 }
 
 /// Returns the caller with a valid session.

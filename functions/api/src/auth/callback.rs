@@ -12,11 +12,11 @@ use bench_state::credentials::Grant;
 use bench_state::{SessionRecord, StateError};
 use bench_web::ApiError;
 use bench_web::error::ErrorBody;
-use bench_web::identity::session_in;
+use bench_web::identity::{cookies as cookies_named, session_in};
 use http::HeaderMap;
 
 use super::login::{failed, parameter, path_on_this_site, redirect};
-use super::logout::open_runs;
+use super::logout::pays_for_open_runs;
 use super::{CALLBACK, cookies};
 use crate::Api;
 use crate::sign_in::SignIn;
@@ -48,7 +48,7 @@ pub(crate) async fn callback(
     let state = parameter(&query, "state").unwrap_or_default();
     let name = Attempt::cookie_name(&state);
     let used_up = name.as_deref().and_then(|name| cookies::no_attempt(name, is_secure));
-    let attempt = name.as_deref().and_then(|name| cookies::value(&headers, name));
+    let attempt = name.as_deref().and_then(|name| cookies_named(&headers, name).next());
     let attempt = attempt.and_then(|secret| Attempt::from_parts(&state, secret));
     Ok(match finish(&api, sign_in, &page_url, &query, attempt).await {
         Ok((value, session, return_to)) => {
@@ -111,7 +111,7 @@ async fn replace_session(api: &Api, headers: &HeaderMap, new: &SessionRecord) {
     let Some(old) = session_in(headers).filter(|old| *old != new.id) else { return };
     let ended = async {
         let Some(session) = api.state.session(&old, bench_clock::now()).await? else { return Ok(()) };
-        if !open_runs(api, &session.id).await?.is_empty() {
+        if pays_for_open_runs(api, &session).await? {
             api.state.end_session(&old).await.map(drop)
         } else if session.subject == new.subject {
             api.tokens.replace(&old).await

@@ -1,7 +1,7 @@
 //! Cookies of the sign-in.
 
-use bench_web::identity::SESSION_COOKIE;
-use http::{HeaderMap, HeaderValue, header};
+use bench_web::identity::{SESSION_COOKIE, cookies};
+use http::{HeaderMap, HeaderValue};
 
 use super::CALLBACK;
 use bench_sign_in::ATTEMPT_SECONDS;
@@ -35,16 +35,9 @@ fn cookie(name: &str, value: &str, path: &str, seconds: i64, is_secure: bool) ->
     HeaderValue::from_str(&text).ok()
 }
 
-/// Returns the value of a cookie.
-pub(super) fn value<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
-    let lines = headers.get_all(header::COOKIE).into_iter().filter_map(|line| line.to_str().ok());
-    let mut pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
-    pairs.find_map(|(found, value)| (found == name).then_some(value))
-}
-
 /// Returns true if a request has a cookie of a session, valid or not.
 pub(super) fn has_session(headers: &HeaderMap) -> bool {
-    value(headers, SESSION_COOKIE).is_some()
+    cookies(headers, SESSION_COOKIE).next().is_some()
 }
 
 /// Returns true if cookies for this address must only be sent encrypted.

@@ -14,7 +14,6 @@ use bench_web::ApiError;
 use bench_web::body::{BODY_BYTES_MAX, read_bytes, read_object};
 use bench_web::error::ErrorBody;
 use bench_web::identity::refuse_cross_site;
-use futures_util::{StreamExt, TryStreamExt, stream};
 use http::{HeaderMap, header};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -26,8 +25,6 @@ use crate::runs::lifecycle::cancel_run;
 
 /// Maximum number of open runs in all, which bounds the lists that are read.
 const OPEN_RUNS_MAX: u64 = 10_000;
-/// Number of runs that are read at the same time.
-const READS_AT_ONCE: usize = 16;
 
 /// Choices of a sign-out.
 #[derive(Debug, ToSchema)]
@@ -115,21 +112,17 @@ struct Payments {
 /// Finds the open runs that a session pays for, or that an ended session of the same user does. Runs of the user's sessions in other
 /// browsers aren't among them.
 async fn payments(api: &Api, session: &SessionRecord) -> Result<Payments, StateError> {
-    let owner = Owner::User(session.subject.clone());
     let (mut runs, mut is_over) = (Vec::new(), HashMap::new());
-    for (run, payer) in paid_runs(api).await? {
-        if payer.session == session.id {
+    for (run, payer) in paid_runs(api, &session.subject).await? {
+        if payer == session.id {
             runs.push(run);
             continue;
         }
-        if payer.owner != owner {
-            continue;
+        if !is_over.contains_key(&payer) {
+            let found = api.state.session(&payer, bench_clock::now()).await?;
+            is_over.insert(payer.clone(), found.is_none());
         }
-        if !is_over.contains_key(&payer.session) {
-            let found = api.state.session(&payer.session, bench_clock::now()).await?;
-            is_over.insert(payer.session.clone(), found.is_none());
-        }
-        if is_over.get(&payer.session) == Some(&true) {
+        if is_over.get(&payer) == Some(&true) {
             runs.push(run);
         }
     }
@@ -137,33 +130,22 @@ async fn payments(api: &Api, session: &SessionRecord) -> Result<Payments, StateE
     Ok(Payments { runs, replaced })
 }
 
-/// Returns the open runs that a session pays for, whoever owns them.
-pub(super) async fn open_runs(api: &Api, session: &SessionId) -> Result<Vec<RunId>, StateError> {
-    let paid = paid_runs(api).await?.into_iter();
-    Ok(paid.filter(|(_, payer)| payer.session == *session).map(|(run, _)| run).collect())
+/// Returns true if a session pays for open runs.
+pub(super) async fn pays_for_open_runs(api: &Api, session: &SessionRecord) -> Result<bool, StateError> {
+    Ok(paid_runs(api, &session.subject).await?.iter().any(|(_, payer)| *payer == session.id))
 }
 
-/// Session that pays for a run, and the run's owner.
-struct RunPayer {
-    session: SessionId,
-    owner: Owner,
-}
-
-/// Returns all open runs that sessions pay for.
-async fn paid_runs(api: &Api) -> Result<Vec<(RunId, RunPayer)>, StateError> {
+/// Returns the open runs that sessions of a user pay for, each with its session. They all belong to the user, since sessions pay
+/// for runs of their own user only.
+async fn paid_runs(api: &Api, subject: &str) -> Result<Vec<(RunId, SessionId)>, StateError> {
     // A run that starts meanwhile is in both lists.
     let mut open = HashSet::new();
     for status in [RunStatus::Queued, RunStatus::Running] {
         let filter = RunFilter { status: Some(status), ..RunFilter::default() };
         open.extend(api.state.list_runs(&filter, 0, OPEN_RUNS_MAX).await?.runs);
     }
-    let read = stream::iter(open).map(|run| payer_of(api, run)).buffered(READS_AT_ONCE);
-    let read: Vec<Option<(RunId, RunPayer)>> = read.try_collect().await?;
-    Ok(read.into_iter().flatten().collect())
-}
-
-async fn payer_of(api: &Api, run: RunId) -> Result<Option<(RunId, RunPayer)>, StateError> {
-    let Some(found) = api.state.run(run).await? else { return Ok(None) };
-    let owner = found.spec.owner.clone();
-    Ok(found.spec.session.clone().map(|session| (run, RunPayer { session, owner })))
+    let own = api.state.runs_of(&[Owner::User(subject.to_owned())]).await?;
+    let own: Vec<RunId> = own.into_iter().filter(|run| open.contains(run)).collect();
+    let read = api.state.runs(&own).await?.into_iter();
+    Ok(read.filter_map(|run| Some((run.spec.id, run.spec.session?))).collect())
 }
