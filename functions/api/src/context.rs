@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -18,8 +19,8 @@ use bench_sign_in::SessionTokens;
 use bench_state::State;
 use bench_state::credentials::{Credentials, OwnerKey};
 use bench_tasks::{AgentStore, TaskStore};
-use bench_web::Access;
 use bench_web::views::SummaryView;
+use bench_web::{Access, ApiError};
 use tokio::sync::Semaphore;
 
 use crate::cache::confirmations::Confirmations;
@@ -62,6 +63,8 @@ pub struct Api {
     pub(crate) queue_positions: Mutex<Option<(Instant, Arc<QueuePositions>)>>,
     /// Facts about runs, for searches.
     pub(crate) run_facts: Mutex<CachedFacts>,
+    /// True once the owners' lists of runs were seen to be complete, which they stay.
+    has_owner_lists: AtomicBool,
     /// Averages of earlier runs, for estimates.
     pub(crate) history: Mutex<Option<(Instant, Arc<History>)>>,
     pub(crate) confirmations: Confirmations,
@@ -152,6 +155,7 @@ impl Api {
             streams: Arc::new(Semaphore::new(STREAMS_MAX)),
             queue_positions: Mutex::default(),
             run_facts: Mutex::default(),
+            has_owner_lists: AtomicBool::new(false),
             history: Mutex::default(),
             confirmations: Confirmations::default(),
             stored: Mutex::default(),
@@ -178,6 +182,19 @@ impl Api {
         Fut: Future<Output = ()> + Send + 'static,
     {
         Self { on_resume: Box::new(move |run| Box::pin(hear(run))), ..self }
+    }
+
+    /// Returns true if the owners' lists have all runs, also those of older versions.
+    ///
+    /// # Errors
+    /// If the table can't be read.
+    pub(crate) async fn has_owner_lists(&self) -> Result<bool, ApiError> {
+        if self.has_owner_lists.load(Ordering::Relaxed) {
+            return Ok(true);
+        }
+        let is_complete = self.state.are_owner_lists_complete().await?;
+        self.has_owner_lists.store(is_complete, Ordering::Relaxed);
+        Ok(is_complete)
     }
 
     /// Clears the cached queue estimate after a run was added or removed; the next request recomputes it.

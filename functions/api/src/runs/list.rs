@@ -156,7 +156,7 @@ pub(crate) async fn get_runs(
     };
     let viewer = Viewer::of(&api, &parts).await?;
     // Before the owners' lists have the runs of older versions, the newest runs are searched.
-    let has_lists = is_mine && api.state.are_owner_lists_complete().await?;
+    let has_lists = is_mine && api.has_owner_lists().await?;
     let mine = match has_lists {
         true => Some(api.state.runs_of(&viewer.caller.own()).await?),
         false => None,
