@@ -30,7 +30,7 @@ fn page() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../docs/access.md")
 }
 
-/// Returns every route of the API's description, the page of which this server doesn't have.
+/// Returns every route of the API's description, except that of its page, which this server doesn't have.
 fn routes() -> BTreeSet<Route> {
     let paths = bench_api::document()["paths"].as_object().unwrap();
     let methods = ["get", "post", "put", "patch", "delete"];

@@ -68,7 +68,7 @@ struct ContainerEnds {
     job: &'static str,
     /// Number of those that are still to come.
     left: u64,
-    /// Those so far, with their sandboxes.
+    /// Ends so far, by job and sandbox.
     ended: HashSet<(String, String)>,
 }
 

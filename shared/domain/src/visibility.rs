@@ -14,11 +14,11 @@ pub enum Visibility {
     Public,
     /// No list has it; callers who know its id can read it.
     Unlisted,
-    /// Other callers are told that it doesn't exist.
+    /// Other callers get the answer for a run that doesn't exist.
     Private,
 }
 
-/// Error for a text that is no visibility.
+/// Error for a text that names no visibility.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is not a visibility; use public, unlisted or private")]
 pub struct UnknownVisibility(String);

@@ -22,7 +22,7 @@ pub struct PipelineConfig {
     pub reserve: Duration,
     /// Name and capacity of this worker, shown to operators.
     pub identity: WorkerIdentity,
-    /// The sign-in, with which access tokens of users are renewed; `None` if the server has none.
+    /// The sign-in, which renews access tokens of users; `None` if the server has none.
     pub sign_in: Option<SignInConfig>,
     /// The operator's keys other than those of providers, as far as this process has them. They are removed
     /// from every stored text.

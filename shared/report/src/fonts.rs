@@ -10,7 +10,7 @@ use harfrust::{FontRef, ShaperData};
 
 use crate::style::Typeface;
 
-/// Names of the font files, in the order in which a character's font is searched.
+/// Names of the font files. The first one that has a character is used for it.
 pub const FONT_FILES: [&str; 9] = [
     "Inter-Regular.ttf",
     "Inter-SemiBold.ttf",

@@ -35,7 +35,7 @@ const STORE_WAITS: [Duration; 4] = [
     Duration::from_millis(1_500),
     Duration::from_secs(3),
 ];
-/// Time limit for revoking all tokens of a session, which nobody should wait for.
+/// Time limit for revoking all tokens of a session. A user waits for it at a sign-out.
 const REVOCATION_MAX: Duration = Duration::from_secs(5);
 
 /// Reason why there is no access token.
@@ -55,12 +55,12 @@ pub enum TokenError {
     State(#[from] StateError),
 }
 
-/// What a process knows of a session's token.
+/// This process's knowledge of a session's token.
 #[derive(Default)]
 struct Known {
     /// The token, and the end of its use without a look at the table.
     token: Option<(Secret, Instant)>,
-    /// End of the time in which a failed renewal isn't repeated.
+    /// Time until which a failed renewal isn't repeated.
     failed_until: Option<Instant>,
 }
 
@@ -91,7 +91,7 @@ impl Slot {
         grant.access.clone()
     }
 
-    /// Returns the rest of the time in which a failed renewal isn't repeated.
+    /// Returns how long a failed renewal still isn't repeated.
     fn failed_for(&self) -> Option<Duration> {
         self.lock()
             .failed_until

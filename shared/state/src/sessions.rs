@@ -30,7 +30,7 @@ pub struct SessionRecord {
     pub has_invoke_scope: bool,
     /// Time of the sign-in.
     pub created_at: Timestamp,
-    /// Time from which the session is over. Use doesn't extend it.
+    /// End of the session. Use doesn't extend it.
     pub ends_at: Timestamp,
 }
 
@@ -88,7 +88,7 @@ pub struct SignInRecord {
     pub browser_digest: String,
     /// Path on this site to show after the sign-in.
     pub return_to: String,
-    /// Time from which the attempt is void.
+    /// End of the time for the attempt.
     pub ends_at: Timestamp,
 }
 

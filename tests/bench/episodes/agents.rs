@@ -34,7 +34,7 @@ struct Measured {
     gaps: Vec<Duration>,
 }
 
-/// What an agent works on.
+/// Material of an agent.
 #[derive(Clone, Copy)]
 enum Work {
     /// This number of terminal tasks, one episode each.

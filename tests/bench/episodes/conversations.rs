@@ -25,7 +25,7 @@ const BEGINNING: (usize, usize) = (2, 1);
 /// Maximum cost of a turn, in milliseconds of CPU time.
 const TURN_AIM_MS: f64 = 5.0;
 
-/// What conversations of the same length took.
+/// Measurements of conversations of the same length.
 struct Measured {
     /// Messages of a conversation, and model calls.
     messages: f64,

@@ -1,4 +1,4 @@
-//! Steps of conversations: the time in which a sandbox rebuilds an environment from the recorded messages.
+//! Steps of conversations: the time that a sandbox takes to rebuild an environment from the recorded messages.
 
 use std::fs;
 use std::path::{Path, PathBuf};

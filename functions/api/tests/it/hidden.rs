@@ -96,7 +96,7 @@ async fn judgings_are_at_most_as_visible_as_their_run() {
         assert_eq!(patch(&server, judging, &json!({ "name": "x" })).await.status, 200);
     }
     assert_eq!(get(&server, "/api/runs", &[B]).await.json()["total"], 0);
-    // What was hidden with the run is shown one by one.
+    // The owner shows each rejudge that was hidden with the run.
     set(&server, run, "public").await;
     assert_eq!(visibility(second).await, "private");
     set(&server, second, "public").await;

@@ -1,7 +1,7 @@
 //! Protocol of benchmarks in Markdown: the settings, then each sample with all of its texts, in the order of the plan.
 //! If there are several benchmarks, a list of them precedes the first.
 //!
-//! Texts stand in fences that are longer than any in them, names in code spans, and sentences are escaped, so that no text
+//! Texts are in fences that are longer than any in them, names in code spans, and sentences are escaped, so that no text
 //! of a model, a dataset or a caller changes the document around it.
 
 use bench_benchmarks::find_for_run;

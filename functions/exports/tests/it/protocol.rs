@@ -204,7 +204,7 @@ async fn texts_of_private_datasets_are_for_owner_and_admin() {
             ] {
                 let answer = get(&app, &path, headers).await;
                 if headers.iter().any(|(_, value)| *value == "wrong") {
-                    // Refused for the secret, or answered as anybody; never with texts.
+                    // Refused for the secret, or answered as an anonymous caller is; never with texts.
                     let body = answer.into_body().collect().await.unwrap().to_bytes();
                     let text = String::from_utf8(body.to_vec()).unwrap();
                     assert!(SECRETS.iter().all(|secret| !text.contains(secret)), "{text}");

@@ -121,7 +121,7 @@ async fn a_report_follows_the_key_and_the_address() {
     let link = b"https://bench.example/verify";
     assert!(find(&stack.bytes(&addressed.key).await, link).is_some());
     assert!(find(&stack.bytes(&plain.key).await, link).is_none());
-    // What is no web address doesn't become a link.
+    // Only web addresses become links.
     assert_eq!(build(key_ring(), Some("javascript:alert(1)")).await.key, plain.key);
 }
 
