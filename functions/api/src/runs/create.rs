@@ -74,7 +74,14 @@ pub(crate) async fn post_run(State(api): State<Arc<Api>>, request: Request) -> R
     }
     // Any caller may learn that a model doesn't exist; the caller's right to order is checked after that.
     let orderer = admission::orderer(&api, &parts).await;
-    let found = api.orders.find_model(&order, orderer.as_ref().ok()).await.map_err(refusal)?;
+    let found = api.orders.find_model(&order, orderer.as_ref().ok()).await;
+    // What this server lacks for asking the model is for callers who may order.
+    if let (Err(error), Err(missing)) = (&found, &orderer)
+        && error.code() == Code::ProviderNotConfigured
+    {
+        return Err(missing.clone());
+    }
+    let found = found.map_err(refusal)?;
     answer(&api, &parts, create(&api, &parts, order, orderer?, found).await?).await
 }
 

@@ -19,6 +19,9 @@ async fn a_deployed_server_refuses_runs_without_a_credential() {
     let unknown =
         server.order("/api/runs", &[], &json!({ "model_id": "00000000-0000-4000-8000-000000000000" })).await;
     assert_eq!(unknown.status, 404, "as the compatible system's suite asks for");
+    // The operator's settings are no business of a caller who may not order.
+    let unset = server.order("/api/runs", &[], &json!({ "model_id": "chutes/lab/example" })).await;
+    assert_eq!(unset.status, 401, "{}", unset.text);
     let nobody = server.order("/api/runs", &[], &body()).await;
     assert_eq!((nobody.status.as_u16(), nobody.detail().as_str()), (401, "Missing Authorization header"));
     let holder = server.order("/api/runs", &[A], &body()).await;
