@@ -276,8 +276,9 @@ pub(crate) async fn runs_with_statuses(
     filter: RunFilter,
     statuses: &Statuses,
 ) -> Result<Vec<RunId>, ApiError> {
+    // The last list leaves out what is hidden from the viewer.
     let list = |status| {
-        let filter = RunFilter { status: Some(status), ..filter.clone() };
+        let filter = RunFilter { status: Some(status), viewer: None, ..filter.clone() };
         async move { api.state.list_runs(&filter, 0, u64::MAX).await }
     };
     let mut wanted = HashSet::new();
