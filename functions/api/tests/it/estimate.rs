@@ -69,8 +69,8 @@ async fn an_order_is_estimated_without_a_key_and_creates_nothing() {
     assert_eq!(found["ignored_benchmarks"], json!(["none"]));
     assert!(found["warnings"][0].as_str().unwrap().contains("subset_count"), "{found}");
     assert_eq!(server.get("/api/runs").await.json()["total"], 0);
-    // The order itself is refused, since the server has no key.
-    assert_eq!(server.order("/api/runs", &[], &body).await.code(), Some(Code::ProviderNotConfigured));
+    // The order itself is refused: who places it must say who pays.
+    assert_eq!(server.order("/api/runs", &[], &body).await.code(), Some(Code::MissingCredentials));
 }
 
 #[tokio::test]
