@@ -17,7 +17,7 @@ use bench_benchmarks::{FinishedSample, GroupTally};
 use bench_blobs::{BlobError, Blobs};
 use bench_domain::report::{BenchmarkReport, ReportBuilder};
 use bench_domain::run::BenchmarkState;
-use bench_domain::{CauseCounts, Code, Outcome, RunId, RunStatus};
+use bench_domain::{CauseCounts, Code, Outcome, ReportedModels, RunId, RunStatus};
 use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent, forward, handle_batch};
 use bench_queue::{Message, QueueError, QueueName, Queues};
 use bench_state::credentials::Credentials;
@@ -211,6 +211,7 @@ impl Finisher {
         // An error message may quote an item that only the run's owner may see.
         let is_private = bench_benchmarks::is_private(&benchmark.name, Some(&plan.dataset));
         let mut causes = CauseCounts::default();
+        let mut models = ReportedModels::default();
         let mut index = Index::new(self, run, benchmark, plan);
         let mut offset = 0;
         while offset < plan.samples() {
@@ -222,6 +223,7 @@ impl Finisher {
                 }
                 index.add(sample).await;
                 sample.summary().iter().for_each(|summary| builder.add(summary));
+                sample.reported_model().into_iter().for_each(|model| models.add(model));
                 if let Some(finished) = &sample.finished
                     && finished.verdict.outcome == Outcome::InfrastructureError
                     && !is_private
@@ -242,7 +244,8 @@ impl Finisher {
         let mut report = builder
             .finish(plan.items, plan.samples_per_item, run.spec.coverage_min, run.spec.price)
             .with_judge_price(run.spec.prices().judge)
-            .with_error_causes(causes.finish(CAUSES_LISTED_MAX));
+            .with_error_causes(causes.finish(CAUSES_LISTED_MAX))
+            .with_reported_models(models);
         if let Some(known) = known {
             report.extra = known.extra_metrics(&tallies(&report));
             report = if known.scores_are_shares() {

@@ -9,7 +9,7 @@ use crate::statistics::{
     ClusteredMean, Interval, PassEstimate, Percentiles, clustered_mean, mean_pass_at_k, mean_pass_hat_k,
     percentiles, wilson,
 };
-use crate::{Cost, ErrorCause, Outcome, OutcomeCounts, Price, Usage};
+use crate::{Cost, ErrorCause, Outcome, OutcomeCounts, Price, ReportedModels, Usage};
 
 /// Result of a benchmark. The score always comes with coverage and the count of every outcome.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -86,6 +86,9 @@ pub struct BenchmarkReport {
     /// Counts and score of each group of items.
     #[serde(default)]
     pub groups: BTreeMap<String, GroupReport>,
+    /// Model ids that the provider reported; `None` in reports of older versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reported_models: Option<ReportedModels>,
     /// Additional results of the benchmark's protocol.
     #[serde(default)]
     pub extra: serde_json::Map<String, serde_json::Value>,
@@ -140,6 +143,12 @@ impl BenchmarkReport {
     #[must_use]
     pub fn with_error_causes(self, error_causes: Vec<ErrorCause>) -> Self {
         Self { error_causes, ..self }
+    }
+
+    /// Adds the model ids that the provider reported.
+    #[must_use]
+    pub fn with_reported_models(self, models: ReportedModels) -> Self {
+        Self { reported_models: Some(models), ..self }
     }
 
     /// Returns true if every planned sample has ended.
@@ -294,6 +303,7 @@ impl ReportBuilder {
                     (name, GroupReport { score, ..group })
                 })
                 .collect(),
+            reported_models: None,
             extra: serde_json::Map::new(),
         }
     }

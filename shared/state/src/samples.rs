@@ -3,6 +3,7 @@
 mod claim;
 mod commit;
 mod counts;
+mod excerpt;
 mod finished;
 mod hand_over;
 mod read;
@@ -14,6 +15,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 pub use claim::{Claim, ClaimedRecord};
 pub use commit::Commit;
 pub use counts::ShardCount;
+pub use excerpt::SampleExcerpt;
 pub use finished::SampleResult;
 pub use hand_over::{Handover, ReplyWithoutVerdict};
 pub(crate) use read::READ_BATCH_MAX;

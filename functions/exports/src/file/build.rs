@@ -14,7 +14,7 @@ use bench_state::{Results, RunWithBenchmarks};
 use futures_util::{StreamExt, stream};
 
 use crate::context::{Exports, ExportsConfig, Signing};
-use crate::file::facts::{BenchmarkFacts, RunFacts};
+use crate::file::facts::{BenchmarkFacts, RunFacts, TallySource};
 use crate::file::item::ItemRow;
 use crate::file::lines::LinesWriter;
 use crate::file::manifest;
@@ -86,7 +86,7 @@ impl Exports {
             return Ok(built(object.length));
         }
         let generation = found.run.generation;
-        let facts = RunFacts::gather(&self.state, found, completed_at).await?;
+        let facts = RunFacts::gather(&self.state, found, completed_at, TallySource::of(format)).await?;
         let mut upload = self.blobs.upload(&key, format.content_type());
         let written = match named_key {
             Some(named) => self.write_report(facts, named, &mut upload).await,

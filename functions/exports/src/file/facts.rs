@@ -2,18 +2,16 @@
 
 use std::collections::BTreeSet;
 
+use bench_domain::report::BenchmarkReport;
 use bench_domain::run::{DatasetUse, Plan};
-use bench_domain::{CauseCounts, ErrorCause, Outcome, OutcomeCounts, RunId, Timestamp};
-use bench_state::{BenchmarkRecord, RunRecord, RunWithBenchmarks, State, StateError};
+use bench_domain::{CauseCounts, ErrorCause, Outcome, OutcomeCounts, ReportedModels, RunId, Timestamp};
+use bench_state::{BenchmarkRecord, RunRecord, RunWithBenchmarks, SampleExcerpt, State, StateError};
 
-use crate::file::samples::{PAGE_SAMPLES, Slot, page};
+use crate::ExportFormat;
+use crate::file::samples::PAGE_SAMPLES;
 
-/// Maximum number of reported model ids per benchmark; a provider that invents more isn't trustworthy anyway.
-pub(crate) const REPORTED_MODELS_MAX: usize = 64;
 /// Maximum number of error causes per benchmark.
 const CAUSES_LISTED_MAX: usize = 10;
-/// Maximum length of a reported model id, in characters.
-const REPORTED_MODEL_CHARS_MAX: usize = 256;
 
 /// A run that is over, with the sums over its samples.
 #[derive(Debug, Clone)]
@@ -32,6 +30,27 @@ pub(crate) struct BenchmarkFacts {
     pub(crate) tally: Tally,
 }
 
+/// Source of the sums over samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum TallySource {
+    /// Records of the samples, without their bodies: the sums of an archive are those of the samples in it.
+    Samples,
+    /// Report of the benchmark, if it has all sums. It has neither the number of samples without a verdict nor, for private
+    /// datasets, causes of errors; only archives have these.
+    Report,
+}
+
+impl TallySource {
+    pub(crate) const fn of(format: ExportFormat) -> Self {
+        match format {
+            ExportFormat::Zip => Self::Samples,
+            ExportFormat::Csv | ExportFormat::Jsonl | ExportFormat::Markdown | ExportFormat::Pdf => {
+                Self::Report
+            }
+        }
+    }
+}
+
 /// Sums over samples.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tally {
@@ -45,36 +64,40 @@ pub(crate) struct Tally {
     /// Causes of the infrastructure-errors.
     causes: CauseCounts,
     /// Model ids as the provider reported them.
-    pub(crate) models: BTreeSet<String>,
+    pub(crate) models: ReportedModels,
     /// Current item, and number of its samples that ended.
     item: (u32, u32),
 }
 
 impl Tally {
-    fn add(&mut self, slot: &Slot, samples_per_item: u32) {
-        if self.item.0 != slot.position.item {
-            self.item = (slot.position.item, 0);
+    /// Returns the sums of a report; `None` if samples have to be read for them, because the report is of an older version
+    /// or of a benchmark that was stopped.
+    fn from_report(report: &BenchmarkReport) -> Option<Self> {
+        let models = report.reported_models.clone()?;
+        report.is_complete().then(|| Self {
+            samples_done: report.outcomes.total(),
+            items_done: report.items,
+            outcomes: report.outcomes,
+            models,
+            ..Self::default()
+        })
+    }
+
+    fn add(&mut self, sample: &SampleExcerpt, samples_per_item: u32) {
+        if self.item.0 != sample.position.item {
+            self.item = (sample.position.item, 0);
         }
-        let Some(record) = &slot.record else { return };
-        self.samples_unjudged += u64::from(record.unjudged_answer().is_some());
-        if let Some(finished) = &record.finished {
+        self.samples_unjudged += u64::from(sample.is_unjudged);
+        if let Some(outcome) = sample.outcome {
             self.samples_done += 1;
-            self.outcomes.add(finished.verdict.outcome);
-            if finished.verdict.outcome == Outcome::InfrastructureError {
-                self.causes.add(finished.verdict.code, &finished.verdict.reason, 1);
+            self.outcomes.add(outcome);
+            if outcome == Outcome::InfrastructureError {
+                self.causes.add(sample.code, &sample.reason, 1);
             }
             self.item.1 += 1;
             self.items_done += u64::from(self.item.1 == samples_per_item.max(1));
         }
-        let answered_by = match record.unjudged_answer() {
-            Some(answer) => answer.model.as_ref(),
-            None => record.finished.as_ref().and_then(|finished| finished.model.as_ref()),
-        };
-        if let Some(model) = answered_by
-            && self.models.len() < REPORTED_MODELS_MAX
-        {
-            self.models.insert(model.chars().take(REPORTED_MODEL_CHARS_MAX).collect());
-        }
+        sample.model.iter().for_each(|model| self.models.add(model));
     }
 }
 
@@ -86,18 +109,25 @@ pub(crate) struct EstimatedTokens {
 }
 
 impl RunFacts {
-    /// Reads the records of all samples once, without their bodies. Their sums precede the samples in the
-    /// results and in the manifest.
+    /// Gathers the sums over all samples, which precede the samples in results, manifests and tables.
     pub(crate) async fn gather(
         state: &State,
         found: RunWithBenchmarks,
         completed_at: Timestamp,
+        source: TallySource,
     ) -> Result<Self, StateError> {
         let run = found.run.spec.id;
         let overall_score_label = found.overall_score_label();
         let mut benchmarks = Vec::with_capacity(found.benchmarks.len());
         for record in found.benchmarks {
-            let tally = tally(state, run, &record).await?;
+            let reported = match source {
+                TallySource::Report => record.state.report().and_then(Tally::from_report),
+                TallySource::Samples => None,
+            };
+            let tally = match reported {
+                Some(tally) => tally,
+                None => tally(state, run, &record).await?,
+            };
             benchmarks.push(BenchmarkFacts { record, tally });
         }
         Ok(Self { run: found.run, completed_at, overall_score_label, benchmarks })
@@ -122,10 +152,7 @@ impl RunFacts {
 
     /// Returns the model ids of all benchmarks, as the provider reported them.
     pub(crate) fn models(&self) -> BTreeSet<&str> {
-        self.benchmarks
-            .iter()
-            .flat_map(|benchmark| benchmark.tally.models.iter().map(String::as_str))
-            .collect()
+        self.benchmarks.iter().flat_map(|benchmark| benchmark.tally.models.iter()).collect()
     }
 }
 
@@ -185,18 +212,18 @@ impl BenchmarkFacts {
     }
 }
 
+/// Sums the samples of a benchmark, page by page.
 async fn tally(state: &State, run: RunId, benchmark: &BenchmarkRecord) -> Result<Tally, StateError> {
     let mut tally = Tally::default();
-    let samples_per_item = benchmark.plan.as_ref().map_or(1, |plan| plan.samples_per_item);
+    let (samples_per_item, planned) =
+        benchmark.plan.as_ref().map_or((1, 0), |plan| (plan.samples_per_item, plan.samples()));
     let mut offset = 0;
-    loop {
-        let slots = page(state, run, benchmark, offset).await?;
-        slots.iter().for_each(|slot| tally.add(slot, samples_per_item));
-        if (slots.len() as u64) < PAGE_SAMPLES {
-            return Ok(tally);
-        }
+    while offset < planned {
+        let page = state.sample_excerpts_page(run, benchmark, offset, PAGE_SAMPLES).await?;
+        page.iter().for_each(|sample| tally.add(sample, samples_per_item));
         offset += PAGE_SAMPLES;
     }
+    Ok(tally)
 }
 
 #[allow(clippy::cast_precision_loss)] // counts are far below 2^53

@@ -1,9 +1,10 @@
 //! Fields of the signed manifest in addition to those of the compatible system.
 
+use bench_domain::ReportedModels;
 use serde_json::{Map, Value, json};
 
 use crate::context::ExportsConfig;
-use crate::file::facts::{BenchmarkFacts, REPORTED_MODELS_MAX, RunFacts};
+use crate::file::facts::{BenchmarkFacts, RunFacts};
 use crate::file::ordered::ordered;
 use crate::file::results::{
     DEMO_NOTICE, changed_settings, dataset, generation, judge, object, options, protocol_name, software,
@@ -32,7 +33,7 @@ pub(crate) fn additional(facts: &RunFacts, config: &ExportsConfig) -> Map<String
             "provider": spec.model.provider,
             "slug": spec.model.slug,
             "endpoint_host": spec.model.endpoint_host,
-            "reported": facts.models().into_iter().take(REPORTED_MODELS_MAX).collect::<Vec<_>>(),
+            "reported": facts.models().into_iter().take(ReportedModels::MAX).collect::<Vec<_>>(),
         },
         "sampling": sampling,
         "rejudges": spec.rejudges,

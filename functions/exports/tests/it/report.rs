@@ -105,6 +105,86 @@ async fn the_same_run_gives_the_same_bytes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_report_takes_its_sums_from_the_stored_ones() {
+    let several = |older| Script {
+        samples: 2,
+        is_closed_by_older: older,
+        ..script(100, |position| {
+            let model = format!("acme/model-{}", position.item % 3);
+            Some(match position.item % 20 {
+                0 => Said { model, ..Said::failed("the provider is down") },
+                1..8 => Said { model, ..Said::wrong("B") },
+                _ => Said { model, ..Said::right("A") },
+            })
+        })
+    };
+    let mut built = Vec::new();
+    for older in [false, true] {
+        let stack = Stack::open().await;
+        let script = several(older);
+        script.play(&stack).await;
+        stack.calls.clear();
+        let export = stack.exports().build(script.run, ExportFormat::Pdf).await.unwrap();
+        // Without stored sums, an excerpt of each sample is read: 200 samples in batches of 100.
+        let (reads, bytes) = stack.calls.of("BatchGetItem");
+        assert_eq!(reads, if older { 2 } else { 0 });
+        assert!(bytes < 200 * 400, "whole records are larger: {bytes} bytes");
+        assert_eq!(stack.calls.of("GetObject"), (0, 0));
+        built.push(stack.bytes(&export.key).await);
+    }
+    assert!(built[0] == built[1], "the bytes differ");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_report_of_a_stopped_run_counts_its_samples() {
+    let stack = Stack::open().await;
+    // Reports count samples, so that of an incomplete run can't tell the items whose samples all ended.
+    let stopped = Script {
+        samples: 2,
+        ..script(10, |position| (position.item < 9 || position.sample == 0).then(|| Said::right("A")))
+    };
+    stopped.play(&stack).await;
+    stack.calls.clear();
+    let built = stack.exports().build(stopped.run, ExportFormat::Csv).await.unwrap();
+    assert!(stack.calls.of("BatchGetItem").0 > 0);
+    let table = String::from_utf8(stack.bytes(&built.key).await).unwrap();
+    let mut reader = csv::Reader::from_reader(table.trim_start_matches('\u{feff}').as_bytes());
+    let column = reader.headers().unwrap().iter().position(|name| name == "completed_items").unwrap();
+    assert_eq!(&reader.records().next().unwrap().unwrap()[column], "9");
+}
+
+/// Length of a large answer.
+const LARGE: usize = 1 << 20;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_report_reads_no_answers_and_a_protocol_each_one_once() {
+    let stack = Stack::open().await;
+    let script = script(4, |position| {
+        let letter = char::from(b'a' + u8::try_from(position.item).unwrap());
+        // Random digits, so that compression leaves most of them.
+        let mut state = u64::from(position.item) + 1;
+        let digits = std::iter::repeat_with(|| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            char::from(b'A' + u8::try_from(state % 26).unwrap())
+        });
+        Some(Said::right(&format!("{letter}{}", digits.take(LARGE).collect::<String>())))
+    });
+    script.play(&stack).await;
+    stack.calls.clear();
+    let report = stack.exports().build(script.run, ExportFormat::Pdf).await.unwrap();
+    assert_eq!(stack.calls.of("GetObject"), (0, 0), "a report reads no stored answer");
+    assert!(report.length < 200_000, "{} bytes", report.length);
+
+    let protocol = stack.exports().build(script.run, ExportFormat::Markdown).await.unwrap();
+    let (reads, bytes) = stack.calls.of("GetObject");
+    assert_eq!(reads, 4, "one body per sample");
+    assert!(bytes > 4 * LARGE as u64 / 2, "{bytes} bytes of bodies are counted");
+    assert!(protocol.length > 4 * LARGE as u64, "texts are whole: {} bytes", protocol.length);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_report_follows_the_key_and_the_address() {
     let stack = Stack::open().await;
     let script = script(2, |_| Some(said()));

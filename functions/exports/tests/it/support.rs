@@ -1,6 +1,7 @@
 //! A finished run in the embedded services, made by the same calls that the functions make.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
@@ -12,10 +13,10 @@ use bench_domain::run::{
 };
 use bench_domain::sample::shards_for;
 use bench_domain::{
-    Answer, BenchmarkName, Code, Finish, Generation, Position, Prompt, RunId, RunSpec, RunTemplate,
-    SampleBody, SampleRef, Secret, Stage, Subset, Timestamp, Usage, Verdict, testing,
+    Answer, BenchmarkName, Code, Finish, Generation, Position, Prompt, ReportedModels, RunId, RunSpec,
+    RunTemplate, SampleBody, SampleRef, Secret, Stage, Subset, Timestamp, Usage, Verdict, testing,
 };
-use bench_embedded::{Durability, Embedded, EmbeddedOptions};
+use bench_embedded::{CompletedCall, Durability, Embedded, EmbeddedOptions, Recorder};
 use bench_exports::{Exports, ExportsConfig};
 use bench_signing::{KeyError, KeyRing, RingConfig, TrustedKey};
 use bench_state::credentials::OwnerKey;
@@ -61,10 +62,37 @@ pub(crate) fn config() -> ExportsConfig {
     ExportsConfig::new(VERSION, access())
 }
 
+/// Completed calls of services, by action, with the bytes of their responses.
+#[derive(Clone, Default)]
+pub(crate) struct Calls(Arc<Mutex<BTreeMap<String, (u64, u64)>>>);
+
+impl Calls {
+    fn recorder(&self) -> Recorder {
+        let calls = Arc::clone(&self.0);
+        Recorder::for_completed_calls(move |completed: &CompletedCall<'_>| {
+            let mut calls = calls.lock().unwrap();
+            let (count, bytes) = calls.entry(completed.call.action.to_owned()).or_default();
+            *count += 1;
+            *bytes += completed.response_bytes;
+        })
+    }
+
+    /// Forgets all calls so far.
+    pub(crate) fn clear(&self) {
+        self.0.lock().unwrap().clear();
+    }
+
+    /// Returns the number of calls of an action, and the bytes of their responses.
+    pub(crate) fn of(&self, action: &str) -> (u64, u64) {
+        self.0.lock().unwrap().get(action).copied().unwrap_or_default()
+    }
+}
+
 /// The embedded services with a temporary data directory.
 pub(crate) struct Stack {
     pub(crate) state: State,
     pub(crate) blobs: Blobs,
+    pub(crate) calls: Calls,
     embedded: Embedded,
     _directory: tempfile::TempDir,
 }
@@ -72,13 +100,15 @@ pub(crate) struct Stack {
 impl Stack {
     pub(crate) async fn open() -> Self {
         let directory = tempfile::tempdir().unwrap();
+        let calls = Calls::default();
         let options = EmbeddedOptions::new(directory.path()).durability(Durability::Normal);
+        let options = options.recorder(calls.recorder());
         let embedded = tokio::task::spawn_blocking(|| Embedded::open(options)).await.unwrap().unwrap();
         let state = State::new(&embedded.sdk_config(), "bench", embedded.epoch());
         let blobs = Blobs::new(&embedded.sdk_config(), "bench");
         state.ensure_table().await.unwrap();
         blobs.ensure_bucket().await.unwrap();
-        Self { state, blobs, embedded, _directory: directory }
+        Self { state, blobs, calls, embedded, _directory: directory }
     }
 
     pub(crate) fn exports(&self) -> Exports {
@@ -187,6 +217,8 @@ pub(crate) struct Script<F> {
     pub(crate) rejudges: Option<RejudgedRun>,
     /// The protocol's generation settings, if the run's differ.
     pub(crate) protocol_generation: Option<Generation>,
+    /// True if an older version closed the run, whose reports don't name the models that answered.
+    pub(crate) is_closed_by_older: bool,
     pub(crate) say: F,
 }
 
@@ -203,6 +235,7 @@ pub(crate) fn script<F: Fn(Position) -> Option<Said>>(items: u32, say: F) -> Scr
         judge: None,
         rejudges: None,
         protocol_generation: None,
+        is_closed_by_older: false,
         say,
     }
 }
@@ -421,10 +454,13 @@ impl<F: Fn(Position) -> Option<Said>> Script<F> {
         let benchmark = benchmarks.remove(0);
         let mut builder = ReportBuilder::default();
         let planned = u64::from(self.items) * u64::from(self.samples);
+        let mut models = ReportedModels::default();
         for sample in state.samples_page(self.run, &benchmark, 0, planned).await.unwrap() {
             sample.summary().iter().for_each(|summary| builder.add(summary));
+            sample.reported_model().into_iter().for_each(|model| models.add(model));
         }
         let report: BenchmarkReport = builder.finish(self.items.into(), self.samples, 0.9, None);
+        let report = if self.is_closed_by_older { report } else { report.with_reported_models(models) };
         let score = report.score;
         let closed = benchmark.state.close(after(5_000), report).unwrap();
         state.change_benchmark(self.run, &benchmark, &closed, None, None, after(5_000)).await.unwrap();

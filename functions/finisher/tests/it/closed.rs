@@ -22,6 +22,8 @@ async fn a_complete_run_gets_its_score_and_loses_its_key() {
     assert!(matches!(state, BenchmarkState::Succeeded { .. }), "{state:?}");
     let report = state.report().unwrap();
     assert_eq!((report.planned, report.graded, report.score), (4, 4, Some(0.75)));
+    let models = report.reported_models.as_ref().unwrap();
+    assert_eq!(models.iter().collect::<Vec<_>>(), ["m-1"]);
     assert_eq!((report.outcomes.get(Outcome::Correct), report.outcomes.get(Outcome::Incorrect)), (3, 1));
     assert!(!run.has_key(&world).await);
 

@@ -35,14 +35,19 @@ pub struct SampleResult {
     pub at: Timestamp,
 }
 
+/// Returns the outcome of a sample that is over.
+pub(super) fn outcome(reader: &Reader<'_>) -> Result<Outcome, StateError> {
+    let outcome = reader.text("outcome")?;
+    Outcome::from_name(outcome)
+        .ok_or_else(|| StateError::damaged(reader.key(), format!("outcome `{outcome}` is unknown")))
+}
+
 impl SampleResult {
     pub(super) fn read(reader: &Reader<'_>) -> Result<Option<Self>, StateError> {
         if reader.maybe_text("state") != Some("done") {
             return Ok(None);
         }
-        let outcome = reader.text("outcome")?;
-        let outcome = Outcome::from_name(outcome)
-            .ok_or_else(|| StateError::damaged(reader.key(), format!("outcome `{outcome}` is unknown")))?;
+        let outcome = outcome(reader)?;
         let usage = read_usage(reader, USAGE)?;
         let body = BodyRef::read(reader)?;
         Ok(Some(Self {

@@ -6,6 +6,7 @@ use aws_sdk_dynamodb::types::KeysAndAttributes;
 use bench_domain::{BenchmarkName, Position, RunId, SampleRef};
 use futures_util::{StreamExt, TryStreamExt, stream};
 
+use super::excerpt::{EXCERPT, SampleExcerpt};
 use super::record::SampleRecord;
 use crate::attributes::{Reader, Record, number, text};
 use crate::client::condition_held;
@@ -19,6 +20,9 @@ pub(crate) const READ_BATCH_MAX: usize = 100;
 const REREADS_MAX: u32 = 20;
 /// Number of batches in flight.
 const BATCHES_IN_FLIGHT: usize = 8;
+
+/// Attributes to read instead of whole records, by their placeholders in expressions.
+pub(super) struct Projection(pub(super) &'static [(&'static str, &'static str)]);
 
 impl State {
     /// Reads one sample.
@@ -43,21 +47,28 @@ impl State {
         offset: u64,
         limit: u64,
     ) -> Result<Vec<SampleRecord>, StateError> {
-        let Some(plan) = &benchmark.plan else { return Ok(Vec::new()) };
-        let per_item = u64::from(plan.samples_per_item.max(1));
-        let end = plan.samples().min(offset.saturating_add(limit));
-        let wanted = (offset.min(end)..end).map(|index| {
-            let position = Position {
-                item: u32::try_from(index / per_item).unwrap_or(u32::MAX),
-                sample: u32::try_from(index % per_item).unwrap_or(0),
-            };
-            let partition =
-                shard_partition(run, &benchmark.name, plan.attempt, position.item % plan.shards.max(1));
-            key(partition, sample_sort(position))
-        });
-        let mut samples = self.read_batches(wanted.collect()).await?;
+        let wanted = page_keys(run, benchmark, offset, limit);
+        let mut samples = self.read_batches(wanted, None, SampleRecord::read).await?;
         samples.sort_by_key(|sample| sample.position);
         Ok(samples)
+    }
+
+    /// Reads excerpts of the same samples as [`samples_page`](Self::samples_page). The read units are the same, but only the
+    /// attributes of excerpts are sent and parsed.
+    ///
+    /// # Errors
+    /// If the table can't be read.
+    pub async fn sample_excerpts_page(
+        &self,
+        run: RunId,
+        benchmark: &BenchmarkRecord,
+        offset: u64,
+        limit: u64,
+    ) -> Result<Vec<SampleExcerpt>, StateError> {
+        let wanted = page_keys(run, benchmark, offset, limit);
+        let mut excerpts = self.read_batches(wanted, Some(&EXCERPT), SampleExcerpt::read).await?;
+        excerpts.sort_by_key(|excerpt| excerpt.position);
+        Ok(excerpts)
     }
 
     /// Reads the first sample of each of the first `limit` items of a plan, in the order of the plan.
@@ -77,23 +88,47 @@ impl State {
                 shard_partition(run, &benchmark.name, plan.attempt, position.item % plan.shards.max(1));
             Some(key(partition, sample_sort(position)))
         });
-        let mut samples = self.read_batches(wanted.collect()).await?;
+        let mut samples = self.read_batches(wanted.collect(), None, SampleRecord::read).await?;
         samples.sort_by_key(|sample| sample.position);
         Ok(samples)
     }
 
-    async fn read_batches(&self, wanted: Vec<Record>) -> Result<Vec<SampleRecord>, StateError> {
+    async fn read_batches<T>(
+        &self,
+        wanted: Vec<Record>,
+        projection: Option<&'static Projection>,
+        parse: fn(&Record) -> Result<T, StateError>,
+    ) -> Result<Vec<T>, StateError> {
         // The futures are collected first: a borrowing closure would make this future not `Send`.
-        let reads: Vec<_> =
-            wanted.chunks(READ_BATCH_MAX).map(|batch| self.read_batch(batch.to_vec())).collect();
+        let reads: Vec<_> = wanted
+            .chunks(READ_BATCH_MAX)
+            .map(|batch| self.read_parts_of_batch(batch.to_vec(), projection))
+            .collect();
         let read: Vec<Vec<Record>> =
             stream::iter(reads).buffer_unordered(BATCHES_IN_FLIGHT).try_collect().await?;
-        read.iter().flatten().map(SampleRecord::read).collect()
+        read.iter().flatten().map(parse).collect()
     }
 
     pub(crate) async fn read_batch(&self, wanted: Vec<Record>) -> Result<Vec<Record>, StateError> {
+        self.read_parts_of_batch(wanted, None).await
+    }
+
+    /// Reads a batch of records; with a projection, only the attributes that it names.
+    async fn read_parts_of_batch(
+        &self,
+        wanted: Vec<Record>,
+        projection: Option<&'static Projection>,
+    ) -> Result<Vec<Record>, StateError> {
         let mut found = Vec::with_capacity(wanted.len());
-        let request = KeysAndAttributes::builder().set_keys(Some(wanted)).consistent_read(true).build();
+        let mut request = KeysAndAttributes::builder().set_keys(Some(wanted)).consistent_read(true);
+        if let Some(Projection(attributes)) = projection {
+            let placeholders: Vec<&str> = attributes.iter().map(|(placeholder, _)| *placeholder).collect();
+            request = request.projection_expression(placeholders.join(", "));
+            for (placeholder, attribute) in *attributes {
+                request = request.expression_attribute_names(*placeholder, *attribute);
+            }
+        }
+        let request = request.build();
         let request = request.map_err(|error| StateError::damaged("batch", error))?;
         let mut left = HashMap::from([(self.table.clone(), request)]);
         for attempt in 0..=REREADS_MAX {
@@ -168,4 +203,21 @@ impl State {
             .await;
         condition_held("note the resent message", update)
     }
+}
+
+/// Returns the keys of at most `limit` samples of a plan from `offset` on, in the order of the plan.
+fn page_keys(run: RunId, benchmark: &BenchmarkRecord, offset: u64, limit: u64) -> Vec<Record> {
+    let Some(plan) = &benchmark.plan else { return Vec::new() };
+    let per_item = u64::from(plan.samples_per_item.max(1));
+    let end = plan.samples().min(offset.saturating_add(limit));
+    let keys = (offset.min(end)..end).map(|index| {
+        let position = Position {
+            item: u32::try_from(index / per_item).unwrap_or(u32::MAX),
+            sample: u32::try_from(index % per_item).unwrap_or(0),
+        };
+        let partition =
+            shard_partition(run, &benchmark.name, plan.attempt, position.item % plan.shards.max(1));
+        key(partition, sample_sort(position))
+    });
+    keys.collect()
 }

@@ -46,6 +46,16 @@ pub struct SampleRecord {
     pub finished: Option<SampleResult>,
 }
 
+/// Returns the position that the key of a record names.
+pub(super) fn position(reader: &Reader<'_>) -> Result<Position, StateError> {
+    let sort = reader.text("sk")?;
+    let position = sort
+        .strip_prefix("S#")
+        .and_then(|digits| digits.split_once('.'))
+        .and_then(|(item, sample)| Some(Position { item: item.parse().ok()?, sample: sample.parse().ok()? }));
+    position.ok_or_else(|| StateError::damaged(reader.key(), "its key names no position"))
+}
+
 impl SampleRecord {
     /// Returns the start of the sample's episode; `None` if it is none, or without a checkpoint that can be read.
     pub fn episode_start(&self) -> Option<EpisodeStart> {
@@ -65,13 +75,7 @@ impl SampleRecord {
 
     pub(crate) fn read(record: &Record) -> Result<Self, StateError> {
         let reader = Reader::new(record);
-        let sort = reader.text("sk")?;
-        let position =
-            sort.strip_prefix("S#").and_then(|digits| digits.split_once('.')).and_then(|(item, sample)| {
-                Some(Position { item: item.parse().ok()?, sample: sample.parse().ok()? })
-            });
-        let position =
-            position.ok_or_else(|| StateError::damaged(reader.key(), "its key names no position"))?;
+        let position = position(&reader)?;
         let due_at = reader.time("due_at")?;
         let attempt = reader.number_or("attempt", 0)?;
         let finished = SampleResult::read(&reader)?;
@@ -152,6 +156,14 @@ impl SampleRecord {
     pub fn unjudged_answer(&self) -> Option<&AnswerRecord> {
         let turn = self.turn.as_ref().filter(|turn| self.finished.is_none() && turn.stage.is_turn());
         turn.map(|turn| &turn.answer)
+    }
+
+    /// Returns the model id that the provider reported with the answer; `None` without a complete answer.
+    pub fn reported_model(&self) -> Option<&str> {
+        match (&self.finished, self.unjudged_answer()) {
+            (Some(finished), _) => finished.model.as_deref(),
+            (None, answer) => answer?.model.as_deref(),
+        }
     }
 
     /// Returns the number of attempts that asked the model, and of attempts of later turns.
