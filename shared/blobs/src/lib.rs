@@ -156,7 +156,20 @@ impl Blobs {
         if length == 0 {
             return Ok(Bytes::new());
         }
-        let last = offset.saturating_add(length - 1);
+        let body = self.get_block(key, offset, length).await?;
+        if body.len() as u64 != length {
+            return Err(BlobError::Damaged {
+                key: key.to_owned(),
+                problem: "it is shorter than expected".into(),
+            });
+        }
+        Ok(body)
+    }
+
+    /// Reads at most `length` bytes of an object from `offset`: fewer, if the object ends before. An object that ends
+    /// before `offset`, and a `length` of 0, are errors.
+    pub async fn get_block(&self, key: &str, offset: u64, length: u64) -> Result<Bytes, BlobError> {
+        let last = offset.saturating_add(length.saturating_sub(1));
         let response = self
             .client
             .get_object()
@@ -166,14 +179,8 @@ impl Blobs {
             .send()
             .await
             .map_err(|error| BlobError::sdk("read", key, error))?;
-        let body = response.body.collect().await.map_err(|error| BlobError::stream(key, error))?.into_bytes();
-        if body.len() as u64 != length {
-            return Err(BlobError::Damaged {
-                key: key.to_owned(),
-                problem: "it is shorter than expected".into(),
-            });
-        }
-        Ok(body)
+        let body = response.body.collect().await.map_err(|error| BlobError::stream(key, error))?;
+        Ok(body.into_bytes())
     }
 
     /// Returns the length of an object and a stream of its bytes, for objects that don't fit into memory; `None` if it

@@ -136,9 +136,14 @@ pub async fn load_item(
     offset: u64,
     length: u64,
 ) -> Result<Item, DatasetError> {
-    let damaged = |problem: String| BlobError::Damaged { key: data_key.to_owned(), problem };
     let frame = blobs.get_range(data_key, offset, length).await?;
-    let content = decompress(&frame, OBJECT_BYTES_MAX).map_err(|error| damaged(error.to_string()))?;
+    unpack_item(data_key, &frame)
+}
+
+/// Decompresses an item's frame.
+pub(crate) fn unpack_item(data_key: &str, frame: &[u8]) -> Result<Item, DatasetError> {
+    let damaged = |problem: String| BlobError::Damaged { key: data_key.to_owned(), problem };
+    let content = decompress(frame, OBJECT_BYTES_MAX).map_err(|error| damaged(error.to_string()))?;
     Ok(serde_json::from_slice(&content).map_err(|error| damaged(error.to_string()))?)
 }
 

@@ -2,7 +2,7 @@
 //!
 //! The [`Layout`](bench_items::Layout) of a benchmark says where its rows are and how they become items.
 //! [`Library::prepare`] writes the items to the blob store, once per revision, and returns the [`Index`]. A worker then
-//! loads one item with a single ranged read ([`load_item`]).
+//! loads items with ranged reads, each with its neighbors ([`ItemCache`]) or alone ([`load_item`]).
 //!
 //! | object | holds |
 //! | --- | --- |
@@ -30,6 +30,7 @@
 
 mod attachments;
 mod availability;
+mod bounded_cache;
 mod cached;
 mod checkpoint;
 mod column_files;
@@ -38,6 +39,7 @@ mod documents;
 mod error;
 mod hub;
 mod index;
+mod item_cache;
 mod item_files;
 mod keys;
 mod library;
@@ -60,6 +62,7 @@ pub use config::{LibraryConfig, Token};
 pub use error::{ContentError, DatasetError};
 pub use hub::ask_hub;
 pub use index::{FileInfo, Index, SupportEntry, load_item, load_support};
+pub use item_cache::ItemCache;
 pub use library::{Library, PreparedDataset, check};
 pub use official_files::load_official_files;
 pub use progress::{NoProgress, Progress, Step};

@@ -15,6 +15,7 @@ mod demo;
 mod documents;
 mod download;
 mod gates;
+mod item_cache;
 mod large;
 mod local;
 mod official_files;

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicI64;
 
 use bench_benchmarks::{Benchmark, Material, Templates};
 use bench_blobs::Blobs;
-use bench_datasets::{DatasetError, SupportCache, load_item, load_templates};
+use bench_datasets::{DatasetError, ItemCache, SupportCache, load_templates};
 use bench_domain::run::{DatasetUse, Plan};
 use bench_domain::{Prompt, RunSpec};
 use bench_inference::Failure;
@@ -28,19 +28,31 @@ pub(crate) struct BenchmarkContext {
     pub(crate) sort: String,
     /// Time of the last progress event, in microseconds.
     pub(crate) progress_at: AtomicI64,
-    support: Arc<SupportCache>,
+    caches: Arc<DatasetCaches>,
     templates: OnceCell<Templates>,
+}
+
+/// What all runs of a process keep of their datasets.
+pub(super) struct DatasetCaches {
+    items: ItemCache,
+    support: SupportCache,
+}
+
+impl Default for DatasetCaches {
+    fn default() -> Self {
+        Self { items: ItemCache::new(ITEM_BYTES_MAX), support: SupportCache::new(SUPPORT_BYTES_MAX) }
+    }
 }
 
 impl BenchmarkContext {
     /// Returns `None` for a benchmark that isn't planned yet or that this program doesn't know.
-    pub(super) fn new(spec: &RunSpec, record: BenchmarkRecord, support: &Arc<SupportCache>) -> Option<Self> {
+    pub(super) fn new(spec: &RunSpec, record: BenchmarkRecord, caches: &Arc<DatasetCaches>) -> Option<Self> {
         Some(Self {
             benchmark: bench_benchmarks::find_for_run(spec, &record.name)?,
             sort: record.sort(),
             plan: record.plan?,
             progress_at: AtomicI64::new(0),
-            support: Arc::clone(support),
+            caches: Arc::clone(caches),
             templates: OnceCell::new(),
         })
     }
@@ -72,7 +84,8 @@ impl BenchmarkContext {
         record: &SampleRecord,
         sample: u32,
     ) -> Result<Item, PipelineError> {
-        let stored = load_item(blobs, &self.plan.dataset.data_key, record.offset, record.length).await?;
+        let data_key = &self.plan.dataset.data_key;
+        let stored = self.caches.items.load(blobs, data_key, record.offset, record.length).await?;
         // Some items have many megabytes, so only a protocol that changes its items makes a copy.
         let changed = match self.benchmark.item_for_sample(&stored, sample) {
             Cow::Owned(changed) => Some(changed),
@@ -84,7 +97,8 @@ impl BenchmarkContext {
     /// Loads the other inputs of an item's prompt.
     pub(crate) async fn material(&self, blobs: &Blobs, item: &Item) -> Result<Material, PipelineError> {
         let templates = self.templates(blobs).await?;
-        let loader = MaterialLoader { blobs, cache: &self.support, dataset: &self.plan.dataset, templates };
+        let loader =
+            MaterialLoader { blobs, cache: &self.caches.support, dataset: &self.plan.dataset, templates };
         Ok(loader.load(self.benchmark, item).await?)
     }
 
@@ -98,6 +112,9 @@ impl BenchmarkContext {
 /// Maximum size in bytes of the documents cached for prompts, for all runs together: enough for more than a
 /// hundred prompts of 100,000 tokens.
 pub const SUPPORT_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// Maximum size in bytes of the parts of datasets that are kept for the next items, for all runs together.
+const ITEM_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// Loads the inputs that the prompts of a dataset need besides their items.
 pub struct MaterialLoader<'a> {

@@ -5,13 +5,12 @@ use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use bench_datasets::SupportCache;
 use bench_domain::{BenchmarkName, ModelRole, RunId, RunSpec, SampleRef, Secret, Spending, Timestamp};
 use bench_inference::Keys;
 use bench_state::credentials::Credentials;
 use bench_state::{Resumption, State, StateError};
 
-use super::benchmark::{BenchmarkContext, SUPPORT_BYTES_MAX};
+use super::benchmark::{BenchmarkContext, DatasetCaches};
 use super::claimed::ClaimedSample;
 use super::ledger::{Ledger, Ledgers, Receipt};
 use super::provider_wait::ProviderWaits;
@@ -127,7 +126,7 @@ pub(crate) struct RunCache {
     credentials: Credentials,
     operator_keys: Keys,
     loaded: Mutex<HashMap<RunId, Arc<RunContext>>>,
-    support: Arc<SupportCache>,
+    datasets: Arc<DatasetCaches>,
     /// Outlive the contexts of their runs, for as long as an attempt works on one.
     ledgers: Ledgers,
     clock: AtomicU64,
@@ -142,7 +141,7 @@ impl RunCache {
             credentials,
             operator_keys,
             loaded: Mutex::default(),
-            support: Arc::new(SupportCache::new(SUPPORT_BYTES_MAX)),
+            datasets: Arc::default(),
             ledgers,
             clock: AtomicU64::new(0),
             loading: tokio::sync::Mutex::new(()),
@@ -265,7 +264,7 @@ impl RunCache {
         let keys = self.operator_keys.merged_with(&Keys::new(model.iter().chain(judge).chain(user)));
         let benchmarks = found.benchmarks.into_iter().filter_map(|benchmark| {
             let name = benchmark.name.clone();
-            Some((name, Arc::new(BenchmarkContext::new(&record.spec, benchmark, &self.support)?)))
+            Some((name, Arc::new(BenchmarkContext::new(&record.spec, benchmark, &self.datasets)?)))
         });
         Ok(Some(RunContext {
             benchmarks: benchmarks.collect(),
