@@ -12,6 +12,7 @@ mod budget;
 mod callers_key;
 mod cancel;
 mod code_agent;
+mod compatible;
 mod conversations;
 mod cost;
 mod deployed;
