@@ -122,7 +122,7 @@ def statements(role):
 
 def check_queues(template):
     sources = list(template.sources())
-    template.check(len(sources) >= 6, "there are fewer than six event sources")
+    template.check(len(sources) >= 4, "there are fewer than four event sources")
     queues = template.of_type("AWS::SQS::Queue")
     for function, event, queue in sources:
         timeout = template.properties(function)["Timeout"]
@@ -137,11 +137,14 @@ def check_queues(template):
         template.check("MaximumConcurrency" in event.get("ScalingConfig", {}), f"{function}: {queue} without MaximumConcurrency")
         template.check(event.get("BatchSize", 10) <= 10, f"{function}: batches of more than 10")
     read = {queue for _, _, queue in sources}
+    received = {target(resource) for statement in statements(template.resources["DeadLettersRole"])
+                if "sqs:ReceiveMessage" in as_list(statement["Action"]) for resource in as_list(statement["Resource"])}
     dead = {target(found["Properties"]["RedrivePolicy"]["deadLetterTargetArn"])
             for found in queues.values() if "RedrivePolicy" in found["Properties"]}
     for name, found in queues.items():
         properties = found["Properties"]
-        template.check(name in read, f"{name}: no function reads it")
+        # Dead letters are received by a function that a schedule invokes.
+        template.check(name in (received if name in dead else read), f"{name}: no function reads it")
         template.check(not properties.get("FifoQueue"), f"{name}: FIFO")
         template.check(properties.get("SqsManagedSseEnabled"), f"{name}: not encrypted")
         template.check("${AWS::StackName}-" in sub(properties["QueueName"]), f"{name}: its name is not the stack's")
@@ -149,7 +152,9 @@ def check_queues(template):
             properties.get("MessageRetentionPeriod") == DEAD_RETENTION_S, f"{name}: messages are not kept for 14 days"
         )
         if name in dead:
-            template.check(template.alarmed(name, "ApproximateNumberOfMessagesVisible"), f"{name}: no alarm when not empty")
+            template.check(name not in read, f"{name}: an event source mapping would poll it all the time")
+            timeout = template.properties("DeadLettersFunction")["Timeout"]
+            template.check(properties["VisibilityTimeout"] > timeout, f"{name}: a message would be received twice within {timeout} s")
             continue
         redrive = properties.get("RedrivePolicy", {})
         template.check(redrive.get("maxReceiveCount") == RECEIVES_MAX, f"{name}: maxReceiveCount is not {RECEIVES_MAX}")
@@ -178,7 +183,6 @@ def check_functions(template):
         template.check(("FunctionUrlConfig" in properties) == at_url, f"{name}: a function URL that is not expected, or none")
         template.check(("ReservedConcurrentExecutions" in properties) == at_url, f"{name}: reserved concurrency")
         template.check(found.get("Metadata", {}).get("BuildMethod") == "rust-cargolambda", f"{name}: no build method")
-        template.check(f"{short}ErrorsAlarm" in template.resources, f"{name}: no alarm for its errors")
         api_facing = short in ("Api", "Exports")
         template.check(not api_facing or properties["Timeout"] <= 29, f"{name}: API Gateway does not wait that long")
         variables = dict(shared["Environment"]["Variables"], **properties["Environment"]["Variables"])
@@ -193,6 +197,33 @@ def check_functions(template):
             template.check((secret in granted) == (short in readers), f"{name}: {secret} is not for it, or is missing")
     template.check(len(set(roles)) == len(roles), "functions share a role")
     template.check(len(set(groups)) == len(groups), "functions share a log group")
+
+
+def check_alarms(template):
+    """Checks the alarms that watch all functions at once, and that each alarm notifies the topic."""
+    alarms = template.of_type("AWS::CloudWatch::Alarm")
+    for name, found in alarms.items():
+        properties = found["Properties"]
+        template.check({"Ref": "Topic"} in properties.get("AlarmActions", []), f"{name}: notifies no topic")
+        template.check(found.get("Condition") == "HasAlarms", f"{name}: can't be turned off")
+        for metric in properties.get("Metrics", []):
+            template.check("SEARCH" not in metric.get("Expression", ""), f"{name}: alarms can't search")
+    # Without dimensions they are of all functions of the account.
+    for name in ("Errors", "Throttles"):
+        properties = alarms[f"{name}Alarm"]["Properties"]
+        watched = (properties.get("Namespace"), properties.get("MetricName"), properties.get("Dimensions"))
+        template.check(watched == ("AWS/Lambda", name, None), f"{name}Alarm: it watches {watched}")
+    stack = {"Ref": "AWS::StackName"}
+    failures = alarms["FailuresAlarm"]["Properties"]
+    watched = (failures.get("Namespace"), failures.get("MetricName"), failures.get("Dimensions"))
+    template.check(watched == (stack, "Failures", [{"Name": "Stack", "Value": stack}]), f"FailuresAlarm: it watches {watched}")
+    silent = json.dumps(alarms["SchedulerSilentAlarm"]["Properties"])
+    invoked = {target(found["Properties"]["Target"]["Arn"]) for found in template.of_type("AWS::Scheduler::Schedule").values()}
+    for function in invoked:
+        template.check(f'"{function}"' in silent, f"{function}: no alarm if its schedules stop")
+        settings = [found["Properties"] for found in template.of_type("AWS::Lambda::EventInvokeConfig").values()]
+        template.check(any(target(found["FunctionName"]) == function for found in settings), f"{function}: Lambda retries its tasks")
+    template.check("DeadLettersFunction" in invoked, "DeadLettersFunction: no schedule invokes it")
 
 
 def check_function_urls(template):
@@ -323,8 +354,6 @@ def check_rest(template):
         template.check("${AWS::StackName}" in sub(found["Properties"].get("Name")), f"{name}: no name per stack")
         task = json.loads(found["Properties"]["Target"]["Input"])
         template.check(set(task) == {"task"}, f"{name}: its input is not a task")
-    for name, found in template.of_type("AWS::CloudWatch::Alarm").items():
-        template.check({"Ref": "Topic"} in found["Properties"].get("AlarmActions", []), f"{name}: notifies no topic")
     for name in template.of_type("AWS::Logs::LogGroup"):
         template.check("RetentionInDays" in template.properties(name), f"{name}: logs are kept forever")
     for name in template.of_type("AWS::ApiGatewayV2::Integration"):
@@ -351,7 +380,7 @@ def main():
         sys.exit("usage: check_template.py TEMPLATE")
     with open(sys.argv[1], encoding="utf-8") as file:
         template = Template(file.read())
-    checks = (check_queues, check_functions, check_function_urls, check_money, check_roles, check_data, check_rest)
+    checks = (check_queues, check_functions, check_alarms, check_function_urls, check_money, check_roles, check_data, check_rest)
     for check in checks:
         check(template)
     check_documents(template, pathlib.Path(__file__).resolve().parent.parent)

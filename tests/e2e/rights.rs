@@ -37,7 +37,7 @@ const UNSEEN: &[(&str, &str, &str, &str)] = &[
         "the same; answers whose judge or job must be waited for are sent again",
     ),
     ("finisher", "sqs:", "bench-finishes", "the same; a newer version's finish is put back"),
-    ("dead-letters", "sqs:", "bench-", "the same; what nobody tried is sent to be tried"),
+    ("dead-letters", "sqs:", "bench-", "it receives and deletes; what nobody tried is sent to be tried"),
     ("planner", "dynamodb:GetItem", "table/bench-runner", "a write that another one raced"),
     ("finisher", "dynamodb:GetItem", "table/bench-runner", "a write that another one raced"),
     ("planner", "sqs:SendMessage", "bench-finishes", "a requeued run without a sample left to ask"),

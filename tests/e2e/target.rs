@@ -91,8 +91,9 @@ impl Target {
         );
         target.is_in_maintenance = var("BENCH_E2E_MAINTENANCE").as_deref() == Some("true");
         target.is_redeployed = var("BENCH_E2E_DEPLOYS").as_deref() == Some("true");
-        // A message that can't be handled is retried for seven minutes before it is a dead letter.
-        target.patience = Duration::from_secs(780);
+        // A message that can't be handled is retried for seven minutes before it is a dead letter, and dead letters are
+        // received every five minutes.
+        target.patience = Duration::from_secs(1_080);
         target.notes = notes;
         Some(target)
     }

@@ -328,7 +328,8 @@ fn an_unreadable_event_is_an_error_and_the_function_continues() {
             let good = match function {
                 "bench-api" | "bench-exports" => events::http("GET", "/no/such/path", &[], None),
                 "bench-scheduler" => events::schedule("reconcile"),
-                _ => events::sqs("bench-plans-dead", &[]),
+                "bench-dead-letters" => events::schedule("drain"),
+                _ => events::sqs("bench-plans", &[]),
             };
             let answer = timeout(TIMEOUT, lambda.invoke(&good)).await;
             answer.unwrap_or_else(|_| panic!("{function}: {}", process.output().unwrap())).unwrap();

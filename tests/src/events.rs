@@ -63,7 +63,7 @@ pub fn sqs(queue: &str, bodies: &[&str]) -> Value {
     json!({ "Records": records.collect::<Vec<Value>>() })
 }
 
-/// Returns the event that EventBridge Scheduler sends to the scheduler.
+/// Returns the event that EventBridge Scheduler sends for a task.
 pub fn schedule(task: &str) -> Value {
     json!({ "task": task })
 }

@@ -182,7 +182,7 @@ class Checks:
         return f"ended after {seconds:.0f} s; {len(sequences)} events, each once"
 
     def scheduler_is_called(self) -> str:
-        """Checks that the scheduler accepts the input of each EventBridge schedule, and that EventBridge invokes it."""
+        """Checks that functions accept the input of each EventBridge schedule, and that EventBridge invokes them."""
         scheduler = self.emulator.client("scheduler")
         schedules = [
             scheduler.get_schedule(Name=entry["Name"])
@@ -190,14 +190,18 @@ class Checks:
             if entry["Name"].startswith(f"{self.deployment.name}-")
         ]
         tasks = {json.loads(schedule["Target"]["Input"])["task"] for schedule in schedules}
-        assert tasks == {"tick", "reconcile", "sync-models", "reap"}, tasks
+        assert tasks == {"tick", "reconcile", "sync-models", "reap", "drain"}, tasks
         functions, name = self.emulator.client("lambda"), self.deployment.outputs["SchedulerFunction"]
+        dead_letters = self.deployment.outputs["DeadLettersFunction"]
         for task in sorted(tasks):
-            answer = functions.invoke(FunctionName=name, Payload=json.dumps({"task": task}).encode())
+            function = dead_letters if task == "drain" else name
+            answer = functions.invoke(FunctionName=function, Payload=json.dumps({"task": task}).encode())
             assert "FunctionError" not in answer, (task, answer["Payload"].read())
-        answer = functions.invoke(FunctionName=name, Payload=b'{"task":"dance"}')
-        text = answer["Payload"].read().decode()
-        assert "FunctionError" in answer and "dance" in text, text
+        for function in (name, dead_letters):
+            answer = functions.invoke(FunctionName=function, Payload=b'{"task":"dance"}')
+            assert "FunctionError" in answer, answer["Payload"].read()
+        mappings = functions.list_event_source_mappings()["EventSourceMappings"]
+        assert not any(mapping["EventSourceArn"].endswith("-dead") for mapping in mappings), mappings
         before, end = self._calls(name), time.monotonic() + 150
         while self._calls(name) <= before:
             assert time.monotonic() < end, "EventBridge did not call the scheduler within 150 s"

@@ -175,8 +175,8 @@ def main() -> int:
             do("maintenance", lambda: suite.run(BENCH_E2E_MAINTENANCE="true"))
             do("after maintenance", checks.back_to_work)
             do("kill -9 of workers", checks.workers_are_killed)
-            say("waiting for messages that nobody can handle; they are tried for seven minutes")
-            code = dead_letters.wait(900)
+            say("waiting for messages that nobody can handle; they are tried for seven minutes, and given up within five")
+            code = dead_letters.wait(1200)
             print((LOGS / "dead_letters.log").read_text(), end="")
             assert code == 0, f"scenarios of {SLOW} failed"
             do("unreadable messages", lambda: checks.errors_of_unreadable_messages_are_logged(notes))

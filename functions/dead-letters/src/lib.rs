@@ -1,9 +1,11 @@
 //! Ends samples and runs whose messages went to an SQS dead-letter queue with an error result.
 //!
-//! One function serves the dead-letter queues of all queues; the ARN of a message's source identifies the queue. A
-//! sample is ended through claim and commit like in any other function, so a dead letter can't overwrite a finished
+//! One function serves the dead-letter queues of all queues; the ARN of a message's source identifies the queue. On
+//! AWS, a schedule invokes it every five minutes, and it receives the messages itself; the embedded host delivers them as
+//! those of other queues. A sample is ended through claim and commit like in any other function, so a dead letter can't overwrite a finished
 //! result.
 
+mod drain;
 mod named;
 
 use std::time::Duration;
@@ -14,6 +16,8 @@ use bench_queue::{Message, QueueError, Queues, RECEIVES_MAX};
 use bench_state::{
     Claim, Commit, EventKind, NewEvent, RunWithBenchmarks, State, StateError, Transition, UnreadableRecord,
 };
+
+pub use drain::Drained;
 
 /// Default of [`DeadLetters::after_outage`].
 pub const AFTER_OUTAGE: Duration = Duration::from_secs(30);

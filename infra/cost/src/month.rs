@@ -11,20 +11,29 @@ pub const DAYS: f64 = 30.0;
 const HOURS: f64 = 24.0 * DAYS;
 const MINUTES: f64 = 60.0 * HOURS;
 const GB: f64 = 1_073_741_824.0;
+/// Memory of the scheduler and of dead-letters, in GB.
+const SMALL_GB: f64 = 0.25;
+/// Seconds of a task of the scheduler without work.
+const WAKE_S: f64 = 0.05;
+/// Minutes between two looks at the dead-letter queues.
+const DRAIN_MINUTES: f64 = 5.0;
+/// Seconds of a look at empty dead-letter queues, of which it waits one for messages.
+const DRAIN_S: f64 = 1.1;
+/// Bytes of log lines of an invocation without work.
+const LOG_BYTES: f64 = 750.0;
 
 /// Resources that are billed by the month.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Installation {
-    /// Queues that drive a function, dead-letter queues among them.
+    /// Queues from which Lambda receives for a function. Nothing polls dead-letter queues all the time.
     pub queues: f64,
-    /// Long polls that Lambda keeps open at an idle queue: five, by its documentation.
+    /// Long polls that Lambda keeps open at an idle queue: five, by its documentation. It may reduce them to two, but not where
+    /// the mapping has a maximum concurrency, as ours have.
     pub pollers: f64,
     /// Length of a long poll, in seconds.
     pub long_poll_s: f64,
     /// Metrics that alarms watch: an alarm over several is billed for each.
     pub alarms: f64,
-    /// Custom metrics that are written at least once an hour. An idle installation writes none.
-    pub metrics: f64,
     /// Secrets.
     pub secrets: f64,
     /// KMS keys.
@@ -38,16 +47,15 @@ pub struct Installation {
 }
 
 impl Installation {
-    /// The template as it is: four queues and their dead-letter queues, four secrets, one key.
+    /// The template with its default parameters, which a test compares.
     pub const OURS: Self = Self {
-        queues: 8.0,
+        queues: 4.0,
         pollers: 5.0,
         long_poll_s: 20.0,
-        alarms: 61.0,
-        metrics: 2.0,
+        alarms: 11.0,
         secrets: 4.0,
         keys: 1.0,
-        dashboards: 1.0,
+        dashboards: 0.0,
         stored_gb: 1.0,
         records_gb: 0.1,
     };
@@ -60,16 +68,20 @@ pub fn idle(installation: &Installation) -> Counters {
     counters.add(Usage::SqsRequests, installation.queues * installation.pollers * polls);
     // tick every minute, reconcile every five, sync-models and reap hourly.
     let wakes = MINUTES + MINUTES / 5.0 + 2.0 * HOURS;
-    counters.add(Usage::ScheduleInvocations, wakes);
-    counters.add(Usage::LambdaRequests, wakes);
-    // 50 ms at 512 MB; environments live on between ticks.
-    counters.add(Usage::LambdaGbSecondsArm64, wakes * 0.05 / 2.0);
-    // A tick or reconciliation without work reads a page or two.
+    let drains = MINUTES / DRAIN_MINUTES;
+    counters.add(Usage::ScheduleInvocations, wakes + drains);
+    counters.add(Usage::LambdaRequests, wakes + drains);
+    // Environments live on between ticks.
+    let gb_seconds = SMALL_GB * (wakes * WAKE_S + drains * DRAIN_S);
+    counters.add(Usage::LambdaGbSecondsArm64, gb_seconds);
+    // One receive at each dead-letter queue, as many as there are queues.
+    counters.add(Usage::SqsRequests, drains * installation.queues);
+    // A tick or reconciliation without work reads a page or two. No other function writes metrics when there is nothing to do,
+    // and neither do these.
     counters.add(Usage::DynamoDbReadUnits, wakes * 4.0);
-    counters.add(Usage::LogGb, wakes * 750.0 / GB);
-    counters.add(Usage::LogGbMonths, wakes * 750.0 / GB);
+    counters.add(Usage::LogGb, (wakes + drains) * LOG_BYTES / GB);
+    counters.add(Usage::LogGbMonths, (wakes + drains) * LOG_BYTES / GB);
     counters.add(Usage::AlarmMonths, installation.alarms);
-    counters.add(Usage::MetricMonths, installation.metrics);
     counters.add(Usage::DashboardMonths, installation.dashboards);
     counters.add(Usage::SecretMonths, installation.secrets);
     counters.add(Usage::KmsKeyMonths, installation.keys);
@@ -84,7 +96,7 @@ pub fn nightly(measured: &[MeasuredRun], samples: f64) -> Counters {
     let mut counters = idle(&Installation::OURS);
     let night = Workload { polls: 0.0, ..Workload::with_samples(samples) };
     counters.add_all(&run(measured, &night), DAYS);
-    // About a dozen metrics are written in one hour of each day.
+    // About a dozen metrics are written in one hour of each day; AWS bills them by the hour.
     counters.add(Usage::MetricMonths, 12.0 * DAYS / HOURS);
     // One notice of a regression, assumed for every third night.
     counters.add(Usage::SnsRequests, DAYS / 3.0);
@@ -128,26 +140,26 @@ pub fn episodes(measured: &[MeasuredRun], episodes: &Episodes) -> Counters {
 mod tests {
     use super::*;
 
-    /// By hand: 61 metrics under alarms; 8 queues, 5 pollers, 3 polls a minute, 43,200 minutes; and 43,200 + 8,640 + 1,440 wake-ups.
+    /// By hand: 11 metrics under alarms; 4 queues, 5 pollers, 3 polls a minute, 43,200 minutes; 43,200 + 8,640 + 1,440 tasks of
+    /// the scheduler, and 8,640 of dead-letters.
     #[test]
     fn an_idle_month_by_hand() {
         let counters = idle(&Installation::OURS);
-        assert!((counters.units(Usage::SqsRequests) - 5_184_000.0).abs() < 0.5);
-        assert!((counters.units(Usage::ScheduleInvocations) - 53_280.0).abs() < 0.5);
-        let by_hand = 2.0736
-            + 0.05328
-            + 0.010656
-            + 0.01776
+        assert!((counters.units(Usage::SqsRequests) - (2_592_000.0 + 4.0 * 8_640.0)).abs() < 0.5);
+        assert!((counters.units(Usage::ScheduleInvocations) - 61_920.0).abs() < 0.5);
+        let by_hand = 1.0368
+            + 0.013824
+            + 0.06192
+            + 0.012384
+            + (666.0 + 2_376.0) * 0.0000133334
             + 0.02664
-            + 6.1
-            + 0.6
-            + 3.0
+            + 1.1
             + 1.6
             + 1.0
             + 0.023
             + 0.025
             + 0.02
-            + 53_280.0 * 750.0 / GB * 0.53;
+            + 61_920.0 * 750.0 / GB * 0.53;
         assert!((counters.usd() - by_hand).abs() < 0.001, "{} instead of {by_hand}", counters.usd());
     }
 }

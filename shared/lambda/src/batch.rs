@@ -64,8 +64,8 @@ where
 
 /// Handles a batch of messages from dead-letter queues, which the ARN of each message identifies.
 ///
-/// Passes messages that no version of this program wrote to `keep`. Leaves messages of other versions in place and
-/// checks them again every minute, until that version handles them or their retention ends.
+/// Passes messages that no version of this program wrote to `keep`. Leaves messages of other versions in place, to be
+/// received again a minute later or after it, until that version handles them or their retention ends.
 pub async fn handle_dead_batch<F, Fut, K, Kept, E>(
     event: SqsEvent,
     queues: &Queues,
@@ -84,7 +84,7 @@ where
         let arn = record.event_source_arn.as_deref().unwrap_or_default();
         let Some(queue) = QueueName::from_dead_letter_arn(arn) else {
             tracing::error!("`{arn}` is not a known dead-letter queue: its messages stay there");
-            metrics::count(metrics::MESSAGES_FAILED, 1.0);
+            metrics::count_failure(metrics::MESSAGES_FAILED);
             return HandleResult::Retry;
         };
         metrics::count(metrics::DEAD_LETTERS, 1.0);
@@ -104,7 +104,7 @@ pub async fn forward(message: Message, from: QueueName, queues: &Queues) -> Resu
     tracing::warn!(run.id = %run, "A message for queue {} arrived in queue {received} and is forwarded", queue.as_str());
     let Err(error) = queues.send(&message, Duration::ZERO).await else { return Ok(()) };
     tracing::error!(run.id = %run, %error, "It can't be forwarded and is put back into queue {received}: {error}");
-    metrics::count(metrics::MESSAGES_FAILED, 1.0);
+    metrics::count_failure(metrics::MESSAGES_FAILED);
     queues.put_back(from, &message.to_body(), MISDIRECTED_DELAY).await
 }
 
@@ -174,7 +174,7 @@ where
                     Err(error) => tracing::error!(message_id, %error, "It could not be kept: {error}"),
                 }
             }
-            metrics::count(metrics::MESSAGES_FAILED, 1.0);
+            metrics::count_failure(metrics::MESSAGES_FAILED);
             shorten_retry_delay(record, source, queues).await;
             return HandleResult::Retry;
         }
@@ -184,7 +184,7 @@ where
         Ok(()) => HandleResult::Done,
         Err(error) => {
             tracing::warn!(run.id = %run, message_id, %error, "A message of queue {name} failed and comes again: {error}");
-            metrics::count(metrics::MESSAGES_FAILED, 1.0);
+            metrics::count_failure(metrics::MESSAGES_FAILED);
             shorten_retry_delay(record, source, queues).await;
             HandleResult::Retry
         }

@@ -3,7 +3,7 @@
 use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
 use axum::Router;
 use axum::extract::Request;
-use axum::http::{HeaderValue, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn};
 use axum::response::Response;
 use lambda_http::request::LambdaRequest;
@@ -58,8 +58,10 @@ async fn add_deadline(mut request: Request, next: Next) -> Response {
         request.extensions_mut().insert::<Deadline>(deadline);
     }
     let response = next.run(request).await;
-    if response.status().is_server_error() {
-        metrics::count(metrics::HANDLER_ERRORS, 1.0);
+    match response.status() {
+        StatusCode::SERVICE_UNAVAILABLE => metrics::count(metrics::HANDLER_ERRORS, 1.0),
+        status if status.is_server_error() => metrics::count_failure(metrics::HANDLER_ERRORS),
+        _ => {}
     }
     response
 }

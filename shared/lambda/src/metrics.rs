@@ -2,7 +2,8 @@
 //!
 //! At its end, each invocation prints its counts as one line. CloudWatch makes metrics from it without any call or
 //! wait. Without `BENCH_METRICS_NAMESPACE` (as on the embedded stack), counts are dropped and not printed. Each metric
-//! has one dimension, `Function`, with the function's name.
+//! has one dimension, `Function`, with the function's name, except [`FAILURES`]: its dimension is `Stack`, with the
+//! namespace, so that one alarm watches all functions.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -43,12 +44,16 @@ pub const MODEL_SPEND_USD: &str = "ModelSpendUsd";
 pub const WRONG_ADMIN_SECRETS: &str = "WrongAdminSecrets";
 /// Requests answered with 500 or more, and scheduled tasks that failed.
 pub const HANDLER_ERRORS: &str = "HandlerErrors";
+/// Failures of all functions together: failed messages and tasks, and requests answered with 500 or more. A 503 isn't
+/// one, since it refuses a request as intended, such as during maintenance.
+pub const FAILURES: &str = "Failures";
 
 /// Maximum number of metrics per line in CloudWatch.
 const METRICS_PER_LINE_MAX: usize = 100;
 /// Maximum number of characters of a namespace and of a dimension's value in CloudWatch.
 const NAME_CHARS_MAX: usize = 255;
 const FUNCTION: &str = "Function";
+const STACK: &str = "Stack";
 
 static COLLECTOR: OnceLock<Collector> = OnceLock::new();
 
@@ -63,6 +68,12 @@ pub fn count(name: &'static str, value: f64) {
     if let Some(collector) = COLLECTOR.get() {
         collector.add(name, value);
     }
+}
+
+/// Counts a failure under its own name and in [`FAILURES`].
+pub fn count_failure(name: &'static str) {
+    count(name, 1.0);
+    count(FAILURES, 1.0);
 }
 
 /// Prints the metrics when it goes out of scope, also after a panic of the handler.
@@ -109,21 +120,23 @@ impl Collector {
     }
 
     fn line(&self, sums: &[(&'static str, f64)], now: Timestamp) -> String {
-        let metrics: Vec<Value> =
-            sums.iter().map(|(name, _)| json!({ "Name": name, "Unit": unit(name) })).collect();
+        let directive = |dimension: &str, of_stack: bool| {
+            let of_it = sums.iter().filter(|(name, _)| (*name == FAILURES) == of_stack);
+            let metrics: Vec<Value> =
+                of_it.map(|(name, _)| json!({ "Name": name, "Unit": unit(name) })).collect();
+            let whole =
+                json!({ "Namespace": self.namespace, "Dimensions": [[dimension]], "Metrics": metrics });
+            (!metrics.is_empty()).then_some(whole)
+        };
+        let directives = [directive(FUNCTION, false), directive(STACK, true)];
+        let directives: Vec<Value> = directives.into_iter().flatten().collect();
         let mut line = Map::new();
         line.insert(
             "_aws".to_owned(),
-            json!({
-                "Timestamp": now.as_micros() / 1_000,
-                "CloudWatchMetrics": [{
-                    "Namespace": self.namespace,
-                    "Dimensions": [[FUNCTION]],
-                    "Metrics": metrics,
-                }],
-            }),
+            json!({ "Timestamp": now.as_micros() / 1_000, "CloudWatchMetrics": directives }),
         );
         line.insert(FUNCTION.to_owned(), self.function.clone().into());
+        line.insert(STACK.to_owned(), self.namespace.clone().into());
         line.extend(sums.iter().map(|(name, sum)| ((*name).to_owned(), json!(sum))));
         Value::Object(line).to_string()
     }
@@ -191,6 +204,26 @@ mod tests {
         assert!(collector.take(bench_clock::now()).is_empty(), "printed once");
     }
 
+    /// Alarms can't sum over the values of a dimension.
+    #[test]
+    fn failures_of_all_functions_are_one_metric() {
+        let collector = collector();
+        collector.add(MESSAGES_FAILED, 2.0);
+        collector.add(FAILURES, 2.0);
+        let line = check(&collector.take(bench_clock::now())[0]);
+        let of = |dimension: &str, metric: &str| {
+            json!({
+                "Namespace": "bench-dev", "Dimensions": [[dimension]], "Metrics": [{"Name": metric, "Unit": "Count"}],
+            })
+        };
+        let expected = json!([of("Function", "MessagesFailed"), of("Stack", "Failures")]);
+        assert_eq!(line["_aws"]["CloudWatchMetrics"], expected);
+        assert_eq!((line["Stack"].as_str(), line["Failures"].as_f64()), (Some("bench-dev"), Some(2.0)));
+        collector.add(FAILURES, 1.0);
+        let line = check(&collector.take(bench_clock::now())[0]);
+        assert_eq!(line["_aws"]["CloudWatchMetrics"], json!([of("Stack", "Failures")]));
+    }
+
     #[test]
     fn no_number_is_left_out() {
         let collector = collector();
@@ -208,7 +241,7 @@ mod tests {
         }
         let lines = collector.take(bench_clock::now());
         assert_eq!(lines.len(), 3);
-        let found: usize = lines.iter().map(|line| check(line).as_object().unwrap().len() - 2).sum();
+        let found: usize = lines.iter().map(|line| check(line).as_object().unwrap().len() - 3).sum();
         assert_eq!(found, 250);
     }
 

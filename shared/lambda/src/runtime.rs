@@ -40,7 +40,7 @@ where
         let _print = metrics::PrintAtEnd;
         let deadline = deadline_of(&event.context);
         handle(event.payload, deadline).await.map_err(|error| {
-            metrics::count(metrics::HANDLER_ERRORS, 1.0);
+            metrics::count_failure(metrics::HANDLER_ERRORS);
             tracing::error!("The function failed: {error:#}");
             lambda_runtime::Error::from(format!("{error:#}"))
         })

@@ -13,6 +13,7 @@
 //! Each queue has a dead-letter queue with the suffix `-dead`. The message group is the run, so that SQS delivers
 //! fairly between runs.
 
+mod dead;
 mod message;
 
 use std::collections::{BTreeMap, HashMap};
@@ -23,6 +24,7 @@ use aws_sdk_sqs::error::{DisplayErrorContext, ProvideErrorMetadata, SdkError};
 use aws_sdk_sqs::types::{QueueAttributeName, SendMessageBatchRequestEntry};
 use futures_util::{StreamExt, TryStreamExt, stream};
 
+pub use aws_sdk_sqs::types::Message as DeliveredMessage;
 pub use message::{MESSAGE_VERSION, Message, MessageError};
 
 /// Longest delay of a message in SQS, 15 minutes. A longer wait takes several messages.

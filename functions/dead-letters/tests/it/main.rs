@@ -2,17 +2,19 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
-use bench_dead_letters::DeadLetters;
+use bench_dead_letters::{DeadLetters, Drained};
 use bench_domain::sample::SampleState;
-use bench_domain::{BenchmarkName, Code, Position, RunId, RunStatus, SampleRef, Stage, testing};
+use bench_domain::{BenchmarkName, Code, Position, RunId, RunStatus, SampleRef, Stage, Timestamp, testing};
 use bench_embedded::{Durability, Embedded, EmbeddedOptions, Recorder};
 use bench_lambda::{Deadline, SqsEvent, SqsMessage};
-use bench_queue::{Message, QueueName, QueueSettings, Queues, RECEIVES_MAX};
+use bench_queue::{Depth, MESSAGE_VERSION, Message, QueueName, QueueSettings, Queues, RECEIVES_MAX};
 use bench_state::{Claim, EventKind, NewEvent, PlannedSample, State};
+use serde_json::json;
 use tokio::runtime::Handle;
 use tokio::task::block_in_place;
 
@@ -85,6 +87,86 @@ async fn a_run_that_others_keep_changing_is_failed_by_the_next_delivery() {
     assert_eq!(found.state.status(), RunStatus::Failed);
     assert_eq!(found.state.error_code(), Some(Code::PlanFailed));
     assert_eq!(queues.depth(QueueName::Finishes).await.unwrap().visible, 1);
+}
+
+/// Sends a text to a dead-letter queue.
+async fn send_dead(queues: &Queues, queue: QueueName, body: &str) {
+    let url = queues.dead_letter_url(queue).unwrap();
+    let send = queues.client().send_message().queue_url(url).message_body(body);
+    send.message_group_id("dead").send().await.unwrap();
+}
+
+/// As deployed, where a schedule invokes the function.
+#[tokio::test]
+async fn a_schedule_empties_all_queues_but_for_messages_of_other_versions() {
+    let directory = tempfile::tempdir().unwrap();
+    let embedded = Embedded::open(EmbeddedOptions::new(directory.path())).unwrap();
+    let state = State::new(&embedded.sdk_config(), "bench", embedded.epoch());
+    state.ensure_table().await.unwrap();
+    let queues = Queues::create(&embedded.sdk_config(), "bench-", QueueSettings::default()).await.unwrap();
+    let run = RunId::random();
+    let spec = testing::spec(run, testing::template("openrouter/acme/model", "mmlu_pro"));
+    let created = NewEvent::new(EventKind::RunCreated, "created");
+    assert!(state.create_run(&spec, &created, None, bench_clock::now()).await.unwrap());
+
+    // More than one batch of runs that are gone, a run that can't be planned, and what no version wrote.
+    for _ in 0..12 {
+        let gone = Message::Finish { run: RunId::random(), generation: 1 };
+        send_dead(&queues, QueueName::Finishes, &gone.to_body()).await;
+    }
+    send_dead(&queues, QueueName::Plans, &Message::Plan { run, generation: 1 }.to_body()).await;
+    send_dead(&queues, QueueName::Items, "{").await;
+    let newer = format!(r#"{{"v":{},"kind":"dream"}}"#, MESSAGE_VERSION + 1);
+    send_dead(&queues, QueueName::Turns, &newer).await;
+
+    let dead_letters =
+        DeadLetters { state: state.clone(), queues: queues.clone(), after_outage: Duration::ZERO };
+    let deadline = Deadline::after(Duration::from_secs(240));
+    let drained = dead_letters.drain(&json!({"task": "drain"}), deadline).await.unwrap();
+    assert_eq!(drained, Drained { handled: 14, left: 1 });
+    let found = state.run(run).await.unwrap().unwrap();
+    assert_eq!((found.state.status(), found.state.error_code()), (RunStatus::Failed, Some(Code::PlanFailed)));
+    let unreadable = state.unreadable(10).await.unwrap();
+    assert_eq!((unreadable.len(), unreadable[0].queue.as_str()), (1, "items"));
+    assert!(unreadable[0].sent_at > Timestamp::from_micros(0), "the time at which it was sent");
+    for queue in QueueName::ALL {
+        let left = u64::from(queue == QueueName::Turns);
+        let expected = Depth { visible: 0, in_flight: left, delayed: 0 };
+        assert_eq!(queues.dead_depth(queue).await.unwrap(), expected, "{queue:?}");
+    }
+    let again = dead_letters.drain(&json!({"task": "drain"}), deadline).await.unwrap();
+    assert_eq!(again, Drained::default(), "it is hidden for a minute");
+
+    // Without time nothing is received.
+    send_dead(&queues, QueueName::Plans, "{").await;
+    let late = Deadline::after(Duration::from_secs(20));
+    assert_eq!(dead_letters.drain(&json!({"task": "drain"}), late).await.unwrap(), Drained::default());
+    assert_eq!(queues.dead_depth(QueueName::Plans).await.unwrap().visible, 1);
+    let unknown = dead_letters.drain(&json!({"Records": []}), deadline).await.unwrap_err();
+    assert!(unknown.to_string().contains("drain"), "{unknown}");
+}
+
+#[tokio::test]
+async fn a_queue_that_cannot_be_read_does_not_hold_up_the_others() {
+    let directory = tempfile::tempdir().unwrap();
+    let embedded = Embedded::open(EmbeddedOptions::new(directory.path())).unwrap();
+    let state = State::new(&embedded.sdk_config(), "bench", embedded.epoch());
+    state.ensure_table().await.unwrap();
+    let queues = Queues::create(&embedded.sdk_config(), "bench-", QueueSettings::default()).await.unwrap();
+    send_dead(&queues, QueueName::Finishes, "{").await;
+    let mut urls = BTreeMap::new();
+    for queue in QueueName::ALL {
+        urls.insert(queue, queues.url(queue).unwrap().to_owned());
+    }
+    urls.insert(QueueName::Plans, format!("{}-gone", queues.url(QueueName::Plans).unwrap()));
+    let with_one_missing = Queues::new(&embedded.sdk_config(), urls);
+    let dead_letters =
+        DeadLetters { state: state.clone(), queues: with_one_missing, after_outage: Duration::ZERO };
+    let deadline = Deadline::after(Duration::from_secs(240));
+    let error = dead_letters.drain(&json!({"task": "drain"}), deadline).await.unwrap_err().to_string();
+    assert!(error.contains("could not receive dead letters of queue `plans`"), "{error}");
+    assert_eq!(state.unreadable(10).await.unwrap().len(), 1);
+    assert_eq!(queues.dead_depth(QueueName::Finishes).await.unwrap(), Depth::default());
 }
 
 #[tokio::test]
