@@ -52,6 +52,11 @@ export class ArchiveSource {
     return this.results.rows[this.#at(benchmark)] ?? []
   }
 
+  /** Archives don't have it. */
+  async nameOf() {
+    return null
+  }
+
   /** @param {ItemsQuery} query */
   async items({ benchmark, outcome, group, item, sample, offset, cursor, limit = 100 }) {
     const at = this.#at(benchmark)

@@ -56,6 +56,7 @@ import { isBenchmarkOpen, isOpen } from './run-facts.js'
  * @property {(benchmark: string, signal?: AbortSignal) => Promise<ItemIndex | null>} index null if there is none
  * @property {(query: ItemsQuery, signal?: AbortSignal) => Promise<Details>} items benchmark, page of samples, summary
  * @property {(benchmark: string, item: string, sample: number, signal?: AbortSignal) => Promise<Sample | null>} item one sample with its texts; null if there is none
+ * @property {(benchmark: string, signal?: AbortSignal) => Promise<string | null>} nameOf the benchmark's name for readers; null if it isn't known
  * @property {((cursor: string, signal?: AbortSignal) => Promise<Api.EventsView>) | null} events a page of events; null if there are none
  */
 
@@ -175,6 +176,16 @@ export class ApiSource {
       if (page.items.items.length > 0) return page.items.items[0]
     }
     return null
+  }
+
+  /**
+   * @param {string} benchmark
+   * @param {AbortSignal} [signal]
+   */
+  async nameOf(benchmark, signal) {
+    /** @type {{benchmarks: Api.BenchmarkView[]}} */
+    const { benchmarks } = await api.get('/api/benchmarks', { query: { texts: false }, signal })
+    return benchmarks.find(({ name }) => name === benchmark)?.display_name ?? null
   }
 
   /**

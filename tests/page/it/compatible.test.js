@@ -33,6 +33,16 @@ function answer(page, answers) {
   return page.route('**/api/**', (route) => route.fulfill({ json: answers[new URL(route.request().url()).pathname] ?? {} }))
 }
 
+/**
+ * Saves the protocol of the benchmark that is shown.
+ *
+ * @param {import('playwright-core').Page} page
+ */
+async function savedProtocol(page) {
+  const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Export protocol (Markdown)' }).click()])
+  return { name: file.suggestedFilename(), text: fs.readFileSync(await file.path(), 'utf8') }
+}
+
 pageTest('the form of a run appears with answers of a compatible server alone', async (world) => {
   const { page } = await world.window()
   await answer(page, ANSWERS)
@@ -107,11 +117,55 @@ pageTest('the protocol of a benchmark is saved with every item', async ({ bench,
   const run = await bench.ended((await bench.order({ subset_count: 5 })).id)
   const { page } = await open(`/runs/${run.id}`)
   await settled(page)
-  const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Export protocol (Markdown)' }).click()])
-  assert.equal(file.suggestedFilename(), `benchmark_protocol_${run.id}_mmlu_pro.md`)
-  const text = fs.readFileSync(await file.path(), 'utf8')
+  const { name, text } = await savedProtocol(page)
+  assert.equal(name, `benchmark_protocol_${run.id}_mmlu_pro.md`)
   assert.equal(text.match(/^## \d+\. Item /gm)?.length, 5)
   for (const part of [run.id, 'oracle', 'page', '**Prompt**', '**Response**', '**Expected**', 'hash ', 'tokens ']) assert.ok(text.includes(part), `the protocol has ${part}`)
+})
+
+pageTest('the page writes the same protocol as the server', async ({ bench, model, open }) => {
+  model.answer = ({ text, before }) => ({ text: before ? '# Not a heading\n\n````\nThe answer is (B).\n' : `<b>none</b> ${text.length}`, reasoning: 'a `thought`' })
+  const order = { model_id: 'openai-compatible/m`1', subset_count: 4, subset_seed: '*seed*', samples: 2 }
+  const run = await bench.ended((await bench.order(order)).id)
+  const { page } = await open(`/runs/${run.id}`)
+  await settled(page)
+  const { text: served } = await savedProtocol(page)
+  assert.equal(served.match(/^## \d+\. Item .*, sample \d – /gm)?.length, 8)
+  const made = await page.evaluate(async (id) => {
+    const [{ protocolOf }, { apiSource }] = await Promise.all([import(/** @type {any} */ ('/page/js/views/run/protocol.js')), import(/** @type {any} */ ('/page/js/core/source.js'))])
+    const source = apiSource(id)
+    const run = await source.run()
+    return new Blob(await protocolOf({ source, run, b: run.benchmarks[0] })).text()
+  }, run.id)
+  assert.equal(made, served)
+
+  // Archives don't have the benchmark's name for readers.
+  await go(page, '/verify')
+  await page.locator('input[type=file]').first().setInputFiles({ name: 'run.zip', mimeType: 'application/zip', buffer: await bench.archive(run.id) })
+  await page.getByRole('link', { name: /Browse the run/ }).click()
+  await settled(page)
+  const { text: archived } = await savedProtocol(page)
+  assert.equal(archived, served.replace('MMLU-Pro (`mmlu_pro`)', '`mmlu_pro`'))
+})
+
+pageTest('a canceled run has a protocol of what was done', async ({ bench, model, open }) => {
+  const release = model.hold()
+  const held = model.answer
+  model.answer = (question) => model.total === 1 ? { text: 'The answer is (A).' } : held(question)
+  const { id } = await bench.order({ model_id: 'openai-compatible/held', subset_count: 2 })
+  await bench.until(id, ({ benchmarks: [b] }) => b.completed_samples === 1)
+  await bench.api('POST', `/api/runs/${id}/cancel`)
+  assert.equal((await bench.ended(id)).status, 'canceled')
+  const { page } = await open(`/runs/${id}`)
+  await settled(page)
+  const { text } = await savedProtocol(page)
+  assert.match(text, /^# Benchmark protocol: MMLU-Pro \(`mmlu_pro`\)\n\n- Run: `/)
+  assert.match(text, /^- Samples: 1 graded of 2$/m)
+  assert.match(text, /^- Status: skipped$/m, 'the status of the benchmark')
+  assert.equal(text.match(/^## \d\. Item `\d+` – /gm)?.length, 2)
+  assert.match(text, /^## \d\. Item `\d+` – not ended$/m)
+  assert.equal(text.match(/^\*\*Response\*\*$/gm)?.length, 1)
+  release()
 })
 
 pageTest('a run is exported as a report, and as protocols of all its benchmarks', async ({ bench, open }) => {
@@ -138,4 +192,15 @@ pageTest('figures are formatted the same everywhere', async ({ open }) => {
       duration(0.4567), duration(8.25), duration(59.9), duration(65.9), duration(3599), duration(3661), duration(90_000), duration(null)]
   })
   assert.deepEqual(texts, ['85.6%', '0.0%', '100.0%', '–', '–', '457 ms', '8.3 s', '59 s', '1 min 5 s', '59 min 59 s', '1 h 1 min', '1 d 1 h', '–'])
+})
+
+pageTest('statuses differ in color as their meaning does', async ({ open }) => {
+  const { page } = await open('/')
+  const kinds = await page.evaluate(async () => {
+    const { statusBadge } = await import(/** @type {any} */ ('/page/js/core/outcomes.js'))
+    const names = ['succeeded', 'running', 'failed', 'canceled', 'needs_setup', 'queued', 'pending', 'skipped']
+    return names.map((name) => statusBadge(name).className)
+  })
+  // Running has a color of its own, since nothing has succeeded yet.
+  assert.deepEqual(kinds, ['badge good', 'badge active', 'badge bad', 'badge warn', 'badge warn', 'badge idle', 'badge idle', 'badge idle'])
 })

@@ -166,12 +166,24 @@ export class Bench {
    * @param {number} [limit] milliseconds
    * @returns {Promise<Api.RunView>}
    */
-  async ended(id, limit = 60_000) {
+  ended(id, limit) {
+    return this.until(id, (run) => Boolean(run.completed_at), limit)
+  }
+
+  /**
+   * Waits until a run is in some state, and returns it.
+   *
+   * @param {string} id
+   * @param {(run: Api.RunView) => boolean} isSo
+   * @param {number} [limit] milliseconds
+   * @returns {Promise<Api.RunView>}
+   */
+  async until(id, isSo, limit = 60_000) {
     const end = Date.now() + limit
     for (;;) {
       const run = await this.api('GET', `/api/runs/${id}`)
-      if (run.completed_at) return run
-      if (Date.now() > end) throw new Error(`the run ${id} isn't over after ${limit / 1000} s`)
+      if (isSo(run)) return run
+      if (Date.now() > end) throw new Error(`the run ${id} isn't there after ${limit / 1000} s: ${run.status}`)
       await sleep(100)
     }
   }

@@ -3,6 +3,9 @@
 //!
 //! Texts are in fences that are longer than any in them, names in code spans, and sentences are escaped, so that no text
 //! of a model, a dataset or a caller changes the document around it.
+//!
+//! The page writes the same document for archives and for runs without exports (`frontend-static/js/views/run/protocol.js`);
+//! its tests compare the two.
 
 use bench_benchmarks::find_for_run;
 use bench_domain::Outcome;
