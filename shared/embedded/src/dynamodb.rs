@@ -3,6 +3,7 @@
 //! The caller's task parses requests and writes responses; the thread only runs them, one after another. So the only
 //! transaction conflicts are injected ones.
 
+mod expiry;
 mod operations;
 mod tokens;
 mod units;
@@ -91,10 +92,21 @@ impl DynamoDb {
 
     /// Deletes every item whose time to live has passed. Returns their number.
     pub(crate) async fn sweep(&self) -> Result<usize, EmbeddedError> {
-        let (answer, answered) = oneshot::channel();
-        self.thread.send(Job::Sweep { answer }).map_err(|ServiceStopped| EmbeddedError::Closed)?;
-        let result = answered.await.map_err(|_| EmbeddedError::Closed)?;
-        result.map_err(|error| EmbeddedError::Failed { service: "DynamoDB", reason: error.to_string() })
+        let mut deleted = 0;
+        loop {
+            let (answer, answered) = oneshot::channel();
+            self.thread.send(Job::Sweep { answer }).map_err(|ServiceStopped| EmbeddedError::Closed)?;
+            let result = answered.await.map_err(|_| EmbeddedError::Closed)?;
+            let failed = |error: DynoxideError| EmbeddedError::Failed {
+                service: "DynamoDB",
+                reason: error.to_string(),
+            };
+            let swept = result.map_err(failed)?;
+            deleted += swept;
+            if swept < expiry::SWEPT_MAX {
+                return Ok(deleted);
+            }
+        }
     }
 
     pub(crate) fn stop(&self) {

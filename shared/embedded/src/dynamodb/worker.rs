@@ -11,6 +11,7 @@ use dynoxide::storage::Storage;
 use futures_util::FutureExt;
 use tokio::sync::oneshot;
 
+use super::expiry;
 use super::operations::{Engine, Request, Response};
 use super::tokens::{TokenStatus, Tokens};
 use super::wal::WriteAheadLog;
@@ -23,6 +24,8 @@ const GROUP_JOBS_MAX: usize = 64;
 /// Interval between deletions of expired items. AWS deletes them within days; a minute keeps the
 /// file small.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
+/// Interval while there may be more expired items.
+const SWEEP_PAUSE: Duration = Duration::from_millis(50);
 const STATEMENTS_CACHED_MAX: usize = 256;
 
 type Outcome = Result<Response, DynoxideError>;
@@ -71,11 +74,16 @@ impl Worker {
                     }
                 }
                 Ok(Message::Stop) | Err(RecvTimeoutError::Disconnected) => return,
-                Err(RecvTimeoutError::Timeout) => {
-                    if let Err(error) = self.sweep() {
+                Err(RecvTimeoutError::Timeout) => match self.sweep() {
+                    Ok(expiry::SWEPT_MAX..) => {
+                        next_sweep = Instant::now() + SWEEP_PAUSE;
+                        continue;
+                    }
+                    Ok(_) => {}
+                    Err(error) => {
                         tracing::warn!(%error, "Could not delete expired DynamoDB items: {error}");
                     }
-                }
+                },
             }
             let now = Instant::now();
             if now >= next_sweep {
@@ -173,10 +181,10 @@ impl Worker {
         })
     }
 
+    /// Deletes expired items, at most [`expiry::SWEPT_MAX`].
     fn sweep(&mut self) -> Result<usize, DynoxideError> {
         let engine = &self.engine;
-        let swept =
-            catch_unwind(AssertUnwindSafe(|| ready(dynoxide::ttl::sweep_expired_items(&engine.storage))));
+        let swept = catch_unwind(AssertUnwindSafe(|| ready(expiry::sweep(engine))));
         self.end_open_transaction();
         swept.unwrap_or_else(|_| {
             Err(DynoxideError::InternalServerError("the sweep ended unexpectedly".to_owned()))

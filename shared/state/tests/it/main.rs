@@ -4,6 +4,7 @@
 
 mod labels;
 mod machine;
+mod many_sessions;
 mod owned;
 mod sessions;
 mod table;
