@@ -1,7 +1,7 @@
 //! Labels of runs: name, tags, notes and visibility.
 //!
 //! They are an attribute of the run's record. Runs with a name or a tag also have a record in one partition, where
-//! lists find them: the indexes can't be extended. Hidden runs have another one ([`State::runs_hidden_from`]). All are written
+//! lists find them: the indexes can't be extended. Hidden runs have another one (`State::runs_hidden_from`). All are written
 //! in one transaction.
 //!
 //! Labels are not part of a run's course. A change neither raises the revision, so that it doesn't interfere with

@@ -115,14 +115,22 @@ impl State {
         }
     }
 
-    /// Returns the hidden runs that belong to none of these owners.
-    pub async fn runs_hidden_from(&self, owners: &[Owner]) -> Result<HashSet<RunId>, StateError> {
+    /// Returns the hidden runs that belong to none of these owners, from the one with the sort key by time `oldest` to the one
+    /// with `newest`.
+    pub(super) async fn runs_hidden_from(
+        &self,
+        owners: &[Owner],
+        oldest: &str,
+        newest: &str,
+    ) -> Result<HashSet<RunId>, StateError> {
         let mut pages = self
             .client
             .query()
             .table_name(&self.table)
-            .key_condition_expression("pk = :hidden")
+            .key_condition_expression("pk = :hidden AND sk BETWEEN :oldest AND :newest")
             .expression_attribute_values(":hidden", text(HIDDEN))
+            .expression_attribute_values(":oldest", text(oldest))
+            .expression_attribute_values(":newest", text(newest))
             .consistent_read(true)
             .into_paginator()
             .items()

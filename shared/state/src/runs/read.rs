@@ -145,16 +145,21 @@ impl State {
             .items()
             .send();
         let mut runs = Vec::new();
+        let (mut newest, mut oldest) = (None, None);
         while let Some(record) = pages.next().await {
             let record = record.map_err(|error| StateError::sdk("list runs", error))?;
-            let run = run_of_sort(Reader::new(&record).text("index_sort")?)?;
+            let sort = Reader::new(&record).text("index_sort")?;
+            let run = run_of_sort(sort)?;
             if labeled.as_ref().is_none_or(|labeled| labeled.contains(&run)) {
                 runs.push(run);
+                newest.get_or_insert_with(|| sort.to_owned());
+                oldest = Some(sort.to_owned());
             }
         }
-        // After the index, so that a hidden run that was created in the meantime isn't listed.
-        if let Some(owners) = &filter.viewer {
-            let hidden = self.runs_hidden_from(owners).await?;
+        // After the index, so that a hidden run that was created in the meantime isn't listed. The records of hidden runs
+        // have the same sort keys as the index, so those outside of the range are of other runs.
+        if let (Some(owners), Some(newest), Some(oldest)) = (&filter.viewer, newest, oldest) {
+            let hidden = self.runs_hidden_from(owners, &oldest, &newest).await?;
             runs.retain(|run| !hidden.contains(run));
         }
         let total = runs.len() as u64;

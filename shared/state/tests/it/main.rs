@@ -5,6 +5,7 @@
 mod labels;
 mod machine;
 mod many_sessions;
+mod meter;
 mod owned;
 mod sessions;
 mod table;

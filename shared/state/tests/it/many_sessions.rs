@@ -2,15 +2,16 @@
 //! `BENCH_TEST_SESSIONS=100000` makes that many, which takes a minute without optimizations.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::{AttributeValue, PutRequest, WriteRequest};
 use bench_domain::{SESSION_COOKIE_CHARS, SessionId, Timestamp};
-use bench_embedded::{Durability, Embedded, EmbeddedOptions, Recorder};
+use bench_embedded::{Durability, Embedded, EmbeddedOptions};
 use bench_state::{SESSIONS_LISTED_MAX, SessionRecord, State};
 use futures_util::{StreamExt, stream};
+
+use crate::meter::Meter;
 
 const TABLE: &str = "bench";
 /// Sessions, without the variable.
@@ -25,34 +26,6 @@ const BATCH: usize = 25;
 const BATCHES_IN_FLIGHT: usize = 8;
 
 type Item = HashMap<String, AttributeValue>;
-
-/// Calls, and their read and write units.
-#[derive(Debug, Clone, Default)]
-struct Usage {
-    actions: Vec<String>,
-    read_units: f64,
-    write_units: f64,
-}
-
-/// Usage since it was last taken.
-#[derive(Clone, Default)]
-struct Meter(Arc<Mutex<Usage>>);
-
-impl Meter {
-    fn recorder(&self) -> Recorder {
-        let usage = Arc::clone(&self.0);
-        Recorder::for_completed_calls(move |completed| {
-            let mut usage = usage.lock().unwrap();
-            usage.actions.push(completed.call.action.to_owned());
-            usage.read_units += completed.read_units;
-            usage.write_units += completed.write_units;
-        })
-    }
-
-    fn take(&self) -> Usage {
-        std::mem::take(&mut self.0.lock().unwrap())
-    }
-}
 
 fn session(number: usize, subject: &str, ends_at: Timestamp) -> SessionRecord {
     SessionRecord {

@@ -1,9 +1,11 @@
 //! Runs of an owner, and hidden runs: found in the lists that they belong to, with true totals.
 
 use bench_domain::run::Owner;
-use bench_domain::{RunId, RunLabels, RunSpec, RunTemplate, Timestamp, Visibility, testing};
+use bench_domain::{RunId, RunLabels, RunSpec, RunStatus, RunTemplate, Timestamp, Visibility, testing};
+use bench_embedded::{Durability, Embedded, EmbeddedOptions};
 use bench_state::{EventKind, NewEvent, RunFilter, State, Transition};
 
+use crate::meter::Meter;
 use crate::table::table;
 
 /// Model of the runs that [`list`] finds.
@@ -84,11 +86,7 @@ fn lists_show_hidden_runs_to_their_owners_only() {
         set(&state, open, Visibility::Unlisted).await;
         set(&state, unlisted, Visibility::Private).await;
         assert_eq!(list(&state, Some(&[]), 0, 9).await, (vec![last, private], 2));
-        let hidden = state.runs_hidden_from(&[bob]).await.unwrap();
-        assert!(
-            hidden.contains(&open) && hidden.contains(&unlisted) && !hidden.contains(&bobs),
-            "{hidden:?}"
-        );
+        assert_eq!(list(&state, Some(&[bob]), 0, 9).await, (vec![last, bobs, private], 3));
     });
 }
 
@@ -108,10 +106,56 @@ fn an_owner_finds_its_own_runs() {
         assert_eq!(state.runs_of(&[key, ann.clone()]).await.unwrap(), [hidden, keyed, first]);
         assert!(state.runs_of(&[]).await.unwrap().is_empty());
 
+        let sort = format!("{:020}#{hidden}", 4_000_000);
+        assert!(table.has("HIDDEN", &sort).await);
         delete(&state, hidden).await;
         assert_eq!(state.runs_of(&[ann]).await.unwrap(), [first]);
-        assert!(!state.runs_hidden_from(&[]).await.unwrap().contains(&hidden));
+        assert!(!table.has("HIDDEN", &sort).await);
     });
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_list_reads_the_hidden_runs_of_its_time() {
+    let directory = tempfile::tempdir().unwrap();
+    let meter = Meter::default();
+    let options = EmbeddedOptions::new(directory.path()).durability(Durability::Normal);
+    let embedded = Embedded::open(options.recorder(meter.recorder())).unwrap();
+    let state = State::new(&embedded.sdk_config(), "bench", 1);
+    state.ensure_table().await.unwrap();
+    let ann = user("ann");
+    for second in 0..200 {
+        write(&state, second, &ann, Visibility::Private).await;
+    }
+    let shown = write(&state, 1_000, &ann, Visibility::Public).await;
+    let private = write(&state, 1_001, &ann, Visibility::Private).await;
+    for run in [shown, private] {
+        let record = state.run(run).await.unwrap().unwrap();
+        let (now, event) = (Timestamp::from_micros(1), NewEvent::new(EventKind::RunCanceled, "canceled"));
+        let next = record.state.cancel(now).unwrap();
+        state.change_run(&record, &next, record.generation, &event, now).await.unwrap();
+    }
+    let list = async |status, viewer: &[Owner]| {
+        meter.take();
+        let filter =
+            RunFilter { status: Some(status), viewer: Some(viewer.to_vec()), ..RunFilter::default() };
+        let page = state.list_runs(&filter, 0, 300).await.unwrap();
+        (page, meter.take())
+    };
+    let (page, used) = list(RunStatus::Canceled, &[]).await;
+    assert_eq!((page.runs, page.total), (vec![shown], 1));
+    assert_eq!(used.actions, ["Query", "Query"]);
+    assert!(used.read_units <= 2.0, "{used:?}");
+    let (page, _) = list(RunStatus::Canceled, std::slice::from_ref(&ann)).await;
+    assert_eq!(page.runs, [private, shown]);
+
+    let (page, used) = list(RunStatus::Running, &[]).await;
+    assert_eq!((page.total, used.actions), (0, vec!["Query".to_owned()]));
+
+    // All hidden runs are among the queued ones.
+    let (page, used) = list(RunStatus::Queued, &[]).await;
+    assert_eq!(page.total, 0);
+    assert!(used.read_units > 4.0, "the meter counts: {used:?}");
+    assert_eq!(list(RunStatus::Queued, &[ann]).await.0.total, 200);
 }
 
 #[test]

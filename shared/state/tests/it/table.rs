@@ -45,6 +45,14 @@ impl Table {
         assert!(removed.attributes.is_some(), "no record {partition} {sort}");
     }
 
+    /// Returns true if there is such a record.
+    pub(crate) async fn has(&self, partition: &str, sort: &str) -> bool {
+        let client = aws_sdk_dynamodb::Client::new(&self.embedded.sdk_config());
+        let text = |text: &str| aws_sdk_dynamodb::types::AttributeValue::S(text.to_owned());
+        let call = client.get_item().table_name(TABLE).key("pk", text(partition)).key("sk", text(sort));
+        call.consistent_read(true).send().await.unwrap().item.is_some()
+    }
+
     pub(crate) fn block_on<T>(&self, work: impl Future<Output = T>) -> T {
         self.runtime.block_on(work)
     }
