@@ -11,6 +11,7 @@ import { api } from './api.js'
  * @property {{id: string, username: string} | null} [user]
  * @property {boolean} [has_invoke_scope] true if the account may pay for answers
  * @property {'user' | 'operator' | null} [pays] whose account pays for runs
+ * @property {boolean} [may_order_oracle] true if runs of the oracle may be ordered without a key
  */
 
 class Session extends EventTarget {

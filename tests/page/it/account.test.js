@@ -66,6 +66,25 @@ pageTest('a reader signs in from where they are, and out again', async (world) =
   assert.deepEqual(sent, [null, null, { end_runs: true }])
 })
 
+pageTest('the demo is for readers who may order the oracle', async (world) => {
+  for (const [status, isAllowed, isSignedIn] of /** @type {[object, boolean, boolean][]} */ ([
+    [{ ...NONE, may_order_oracle: false }, false, false], [{ ...USER, may_order_oracle: false }, false, true],
+    [{ ...USER, may_order_oracle: true }, true, true], [NONE, true, false],
+  ])) {
+    const { page } = await world.window()
+    await answerStatus(page, () => status)
+    await go(page, '/')
+    await settled(page)
+    await page.getByRole('banner').getByText(isSignedIn ? 'mira' : 'Sign in with Chutes').waitFor()
+    const main = page.getByRole('region', { name: 'No runs yet' })
+    const demo = main.getByRole('button', { name: 'Run the demo' })
+    assert.equal(await demo.isEnabled(), isAllowed, JSON.stringify(status))
+    assert.equal(await main.getByText('On this server, only its operator and listed callers may run the demo.').count(), isAllowed ? 0 : 1)
+    assert.equal(await main.getByRole('link', { name: 'Sign in with Chutes' }).count(), isAllowed || isSignedIn ? 0 : 1)
+    assert.deepEqual(await seriousFindings(page), [])
+  }
+})
+
 pageTest('the header says whose account pays', async (world) => {
   const cases = [
     [USER, /Runs use your Chutes account/, /none needed: your Chutes account pays/],

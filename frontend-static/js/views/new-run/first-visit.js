@@ -33,6 +33,14 @@ export async function showFirstVisit(root, { signal }) {
       button.textContent = 'Run the demo'
     }
   })
+  // The server knows who may order it, except by a key of the page, which only an order tells.
+  const show = () => {
+    button.disabled = session.state?.may_order_oracle === false && !api.key && !api.adminSecret
+    replace(errors, ...(button.disabled ? notAllowed() : []))
+  }
+  session.addEventListener('change', show, { signal })
+  api.addEventListener('key', show, { signal })
+  show()
   const form = h('div', { class: 'view' })
   replace(root,
     h('div', { class: 'view-head' }, h('h1', null, 'Run benchmarks'),
@@ -56,16 +64,14 @@ export async function showFirstVisit(root, { signal }) {
   })
 }
 
-/**
- * Says why the run wasn't started. A server on another machine asks for a key, which the reader can enter right there.
- *
- * @param {Error & {code?: string | null}} error
- */
+/** @param {Error & {code?: string | null}} error */
 function refusal(error) {
-  if (error.code === 'order_not_allowed') return [h('p', { class: 'problem', role: 'alert' }, 'On this server, only its operator and listed callers may run the demo.')]
-  if (error.code !== 'missing_credentials') return [problem(error)]
-  const isOffered = session.isOffered
-  return [h('p', { class: 'problem', role: 'alert' }, `This server starts runs only with a key${isOffered ? ' or after a sign-in' : ''}. ${isOffered ? 'Sign in or enter a key' : 'Enter it'}, then run the demo again.`),
-    h('p', { class: 'actions' }, isOffered && h('a', { class: 'button', href: signInAddress() }, 'Sign in with Chutes'),
+  return error.code === 'order_not_allowed' || error.code === 'missing_credentials' ? notAllowed() : [problem(error)]
+}
+
+/** Says who may run the demo, and lets a reader identify right there. */
+function notAllowed() {
+  return [h('p', { class: 'problem', role: 'status' }, 'On this server, only its operator and listed callers may run the demo.'),
+    h('p', { class: 'actions' }, session.isOffered && h('a', { class: 'button', href: signInAddress() }, 'Sign in with Chutes'),
       h('button', { type: 'button', class: 'button', on: { click: openKeyDialog } }, 'Enter key'))]
 }

@@ -6,9 +6,11 @@ use axum::Json;
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
 use bench_domain::Code;
+use bench_inference::ModelSource;
 use bench_state::SessionRecord;
-use bench_web::ApiError;
 use bench_web::error::ErrorBody;
+use bench_web::{ApiError, Identity};
+use http::request::Parts;
 use http::{HeaderMap, header};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -16,6 +18,7 @@ use utoipa::ToSchema;
 use super::cookies;
 use super::login::no_store;
 use crate::Api;
+use crate::runs::admission;
 
 /// Signed-in user.
 #[derive(Debug, Serialize, ToSchema)]
@@ -56,6 +59,8 @@ pub(crate) struct AuthView {
     has_invoke_scope: bool,
     /// Payer of the user's runs of Chutes models: `user` or `operator`; null if the user can't order them.
     pays: Option<Payer>,
+    /// True if the caller may order runs of `oracle`, such as the demo of the page.
+    may_order_oracle: bool,
 }
 
 /// Signed-in user, and what the session may do.
@@ -73,8 +78,9 @@ pub(crate) struct MeView {
 
 /// Returns the caller's sign-in. Never an error: a session that can't be found counts as none.
 #[utoipa::path(get, path = "/api/auth/status", tag = "sign-in", security((), ("session" = [])), responses((status = 200, body = AuthView)))]
-pub(crate) async fn status(State(api): State<Arc<Api>>, headers: HeaderMap) -> Response {
-    let session = api.session_of(&headers).await;
+pub(crate) async fn status(State(api): State<Arc<Api>>, parts: Parts) -> Response {
+    let headers = &parts.headers;
+    let session = api.session_of(headers).await;
     let is_known = session.is_ok();
     let session = session.ok().flatten().filter(|_| api.sign_in.is_some());
     let has_invoke_scope = session.as_ref().is_some_and(|session| session.has_invoke_scope);
@@ -90,13 +96,25 @@ pub(crate) async fn status(State(api): State<Arc<Api>>, headers: HeaderMap) -> R
         user: session.as_ref().map(UserView::new),
         has_invoke_scope,
         pays,
+        may_order_oracle: may_order_oracle(&api, &parts).await,
     };
     let mut response = ([(header::CACHE_CONTROL, no_store())], Json(view)).into_response();
     // A cookie of an old version, or of a session that is over, is removed. If the table can't be read, it may be valid.
-    if session.is_none() && is_known && cookies::has_session(&headers) {
-        clear(&api, &headers, &mut response);
+    if session.is_none() && is_known && cookies::has_session(headers) {
+        clear(&api, headers, &mut response);
     }
     response
+}
+
+/// Returns true if the access policy lets the caller order runs of the oracle. If the operator's list of callers can't be read,
+/// the caller counts as not listed.
+async fn may_order_oracle(api: &Api, parts: &Parts) -> bool {
+    match admission::standing_of_caller(api, parts, Identity::of(parts).reader()).await {
+        Ok(Some(standing)) => {
+            standing.check_access(&api.config.runs.policy, ModelSource::Oracle, &[]).is_ok()
+        }
+        Ok(None) | Err(_) => false,
+    }
 }
 
 /// Returns the signed-in user.

@@ -249,7 +249,10 @@ async fn auth_status_reports_no_login() {
     let status = server.get("/api/auth/status").await.json();
     assert_eq!(
         status,
-        json!({ "idp_configured": false, "authenticated": false, "user": null, "has_invoke_scope": false, "pays": null })
+        json!({
+            "idp_configured": false, "authenticated": false, "user": null, "has_invoke_scope": false, "pays": null,
+            "may_order_oracle": true,
+        })
     );
     assert_eq!(server.get("/api/auth/me").await.status, 401);
     assert_eq!(server.get("/api/auth/login").await.status, 501);

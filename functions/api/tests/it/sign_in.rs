@@ -125,6 +125,7 @@ async fn a_user_signs_in_and_out() {
         status,
         json!({
             "idp_configured": true, "authenticated": true, "user": user, "has_invoke_scope": true, "pays": "user",
+            "may_order_oracle": false,
         })
     );
     let me = browser.get(&server, "/api/auth/me").await.json();

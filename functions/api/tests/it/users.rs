@@ -169,3 +169,33 @@ async fn users_can_be_admins_and_have_limits_of_their_own() {
     assert_eq!(server.ask("DELETE", &path, &as_boss, "").await.status, 200);
     assert!(server.api.state.access_of_user("s1", bench_clock::now()).await.unwrap().is_none());
 }
+
+#[tokio::test]
+async fn the_status_says_who_may_order_the_oracle() {
+    for (rows, user_may) in [("", true), ("admin,token,provider-key", false)] {
+        let server = site(&[("ADMIN_SUBJECTS", "s|admin"), ("BENCH_ACCESS", rows)]).await;
+        list_user(&server, "s|listed").await;
+        server.list(AccessKind::Token, "bra_with", true, false).await;
+        server.list(AccessKind::Token, "bra_without", false, true).await;
+        let listed = server.sign_in('a', "s|listed", false).await;
+        let other = server.sign_in('b', "s|other", true).await;
+        let admin = server.sign_in('c', "s|admin", false).await;
+        for (headers, may) in [
+            (vec![], false),
+            (vec![("cookie", listed.as_str()), PAGE], user_may),
+            (vec![("cookie", other.as_str()), PAGE], false),
+            (vec![("cookie", admin.as_str()), PAGE], true),
+            (vec![ADMIN], true),
+            (vec![("x-admin-secret", "wrong")], false),
+            (vec![("authorization", "Bearer bra_with")], true),
+            (vec![("authorization", "Bearer bra_without")], false),
+            (vec![("authorization", "Bearer sk-unlisted")], false),
+        ] {
+            let status = server.ask("GET", "/api/auth/status", &headers, "").await;
+            assert_eq!(status.status, 200, "{headers:?}");
+            assert_eq!(status.json()["may_order_oracle"], may, "{rows} {headers:?}");
+            let ordered = server.order("/api/runs", &headers, &order("oracle")).await;
+            assert_eq!(ordered.status == 201, may, "{rows} {headers:?}: {}", ordered.text);
+        }
+    }
+}
