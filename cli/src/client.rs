@@ -170,6 +170,16 @@ impl Client {
         self
     }
 
+    /// Advises on a key if nothing is the caller's: without one, a server on another machine doesn't know the caller.
+    pub(crate) fn hint_at_key(&self) {
+        if self.address().is_some() && self.key.is_none() && self.admin.is_none() {
+            output::hint(&format!(
+                "without a key, the server doesn't know what is yours: set {KEY_VARIABLE} to your key or access token, or name \
+                 its variable with --api-key-env"
+            ));
+        }
+    }
+
     /// Returns the server's address, or `None` for the stack in this process.
     pub(crate) fn address(&self) -> Option<&str> {
         match &self.transport {

@@ -169,6 +169,9 @@ fn exists_here(args: &ApiArgs) -> anyhow::Result<bool> {
 async fn show_runs(api: &Api, args: &RunsArgs) -> anyhow::Result<()> {
     let Some(run) = &args.run else {
         let (runs, total) = newest(api, args).await?;
+        if args.mine && runs.is_empty() {
+            api.client.hint_at_key();
+        }
         if runs.is_empty() && args.is_filtered() && !args.json {
             output::note("No run matches; `bench runs` lists all runs");
             return Ok(());
@@ -219,9 +222,9 @@ fn benchmarks(run: &Run, only: Option<&str>) -> anyhow::Result<Vec<String>> {
         names.filter(|name| only_name.as_ref().is_none_or(|only| only == name)).collect();
     match only {
         Some(only) if named.is_empty() => {
-            Err(Problem::usage(format!("run {} has no benchmark `{only}`", run.id))
-                .hint(format!("`bench runs {}` shows its benchmarks", run.id))
-                .into())
+            let names = run.benchmarks.iter().map(|benchmark| format!("`{}`", benchmark.benchmark_name));
+            let names = names.collect::<Vec<_>>().join(", ");
+            Err(Problem::usage(format!("run {} has no benchmark `{only}`; it has {names}", run.id)).into())
         }
         _ => Ok(named),
     }

@@ -233,7 +233,14 @@ async fn list(args: &ApiArgs, mine: bool) -> anyhow::Result<ExitStatus> {
         // A command that only reads creates no data directory.
         return print_all(&[], args.json).map(|()| ExitStatus::Success);
     }
-    with_api(args, async |api| print_all(&all(api, mine).await?, args.json)).await
+    with_api(args, async |api| {
+        let all = all(api, mine).await?;
+        if mine && all.is_empty() {
+            api.client.hint_at_key();
+        }
+        print_all(&all, args.json)
+    })
+    .await
 }
 
 fn print_all(all: &[Value], json: bool) -> anyhow::Result<()> {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use bench_api::SignInSettings;
 use bench_http_server::{Limits, raise_open_files_limit};
 use bench_inference::{InferenceConfig, ModelSource, PROVIDERS};
 use bench_page::Page;
@@ -160,6 +161,7 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<ExitStatus> {
         output::note(&format!("S3 of bodies and exports: http://{address} (keys in {})", keys.display()));
     }
     output::note(&format!("Models: {providers}"));
+    output::note(&format!("Sign-in: {}", sign_in(stack.api.config.sign_in.as_ref(), &page_address)));
     interrupted::list(&stack, &[], Some(&format!("http://{address}"))).await;
     if local && env::var("BENCH_ACCESS").is_ok_and(|rows| !rows.trim().is_empty()) {
         output::warn(
@@ -270,6 +272,18 @@ fn providers(var: impl Fn(&str) -> Option<String>, local: bool) -> anyhow::Resul
     ready.push(ModelSource::Oracle.as_str());
     let missing = if missing.is_empty() { String::new() } else { format!(" ({})", missing.join("; ")) };
     Ok(format!("{}{missing}", ready.join(", ")))
+}
+
+/// Describes the sign-in: the provider, and the address that it has to know. The page is at `own_address`, unless it is set.
+fn sign_in(settings: Option<&SignInSettings>, own_address: &str) -> String {
+    let Some(SignInSettings { provider, page_url }) = settings else {
+        return "none (CHUTES_CLIENT_ID is not set)".to_owned();
+    };
+    let page = page_url.as_deref().unwrap_or(own_address);
+    format!(
+        "{} as client `{}`, which must have the redirect address {page}/api/auth/callback",
+        provider.base_url, provider.client_id
+    )
 }
 
 #[cfg(test)]

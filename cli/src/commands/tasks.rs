@@ -191,6 +191,9 @@ async fn stored(client: &Client, all: bool, mine: bool) -> anyhow::Result<Vec<Va
 
 async fn list(api: &Api, args: &ListArgs) -> anyhow::Result<()> {
     let tasks = stored(&api.client, args.all, args.mine).await?;
+    if args.mine && tasks.is_empty() {
+        api.client.hint_at_key();
+    }
     if args.api.json {
         return output::json(&tasks);
     }

@@ -157,24 +157,73 @@ fn a_request_to_end_is_heard() {
     assert_eq!(server.child.wait().unwrap().code(), Some(0));
 }
 
+/// Starts a server, and returns the first line of its output and all messages until its end.
+#[cfg(unix)]
+fn messages_of(vars: &[(&str, &str)]) -> (String, String) {
+    let dir = TestDir::new();
+    let mut command = dir.command(&["serve", "--port", "0"]);
+    let mut child =
+        command.envs(vars.iter().copied()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    let ended = Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
+    assert!(ended.success() && line.starts_with("Serving"), "{line}");
+    (line, String::from_utf8(child.wait_with_output().unwrap().stderr).unwrap())
+}
+
 /// On loopback, all callers count as the user of this machine. A policy that has no effect there causes a warning.
 #[test]
 #[cfg(unix)]
 fn a_policy_that_does_not_apply_is_warned_about() {
-    let warned = |vars: &[(&str, &str)]| {
-        let dir = TestDir::new();
-        let mut command = dir.command(&["serve", "--port", "0"]);
-        let mut child =
-            command.envs(vars.iter().copied()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-        let ended = Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap();
-        assert!(ended.success() && line.starts_with("Serving"), "{line}");
-        let message = String::from_utf8(child.wait_with_output().unwrap().stderr).unwrap();
-        message.contains("BENCH_ACCESS has no effect")
-    };
-    assert!(warned(&[("BENCH_ACCESS", "token")]));
-    assert!(!warned(&[]));
+    let is_warned = |vars: &[(&str, &str)]| messages_of(vars).1.contains("BENCH_ACCESS has no effect");
+    assert!(is_warned(&[("BENCH_ACCESS", "token")]));
+    assert!(!is_warned(&[]));
+}
+
+#[test]
+#[cfg(unix)]
+fn the_sign_in_is_described_at_the_start() {
+    let (_, messages) = messages_of(&[]);
+    assert!(messages.contains("\nSign-in: none (CHUTES_CLIENT_ID is not set)\n"), "{messages}");
+    let client = [("CHUTES_CLIENT_ID", "cid"), ("CHUTES_CLIENT_SECRET", "client-hush")];
+    let (line, messages) = messages_of(&client);
+    let address = line.trim().strip_prefix("Serving ").unwrap();
+    let described = format!(
+        "\nSign-in: https://idp.chutes.ai as client `cid`, which must have the redirect address {address}/api/auth/callback\n"
+    );
+    assert!(messages.contains(&described) && !messages.contains("client-hush"), "{messages}");
+    let page = [("FRONTEND_URL", "https://bench.example/"), ("CHUTES_IDP_URL", "https://idp.example")];
+    let (_, messages) = messages_of(&[&client[..], &page].concat());
+    let described = "https://idp.example as client `cid`, which must have the redirect address https://bench.example/api/auth/callback";
+    assert!(messages.contains(described), "{messages}");
+}
+
+/// Without a key, a server on another machine knows nothing of the caller's. Only then is the empty list a surprise.
+#[test]
+fn an_empty_list_of_ones_own_advises_on_the_key() {
+    let server_dir = TestDir::new();
+    let server = Server::start(&server_dir, &[]);
+    let dir = TestDir::new();
+    let hint = "hint: without a key, the server doesn't know what is yours: set BENCH_API_KEY to your key or access token, or name its \
+                variable with --api-key-env\n";
+    for command in [&["runs"][..], &["schedules", "list"], &["tasks", "list"]] {
+        for (more, vars, is_hinted) in [
+            (&["--mine"][..], &[][..], true),
+            (&["--mine", "--json"], &[], true),
+            (&["--mine"], &[("BENCH_API_KEY", "sk-mine")], false),
+            (&["--mine"], &[("BENCH_ADMIN_SECRET", "hush")], false),
+            (&[], &[], false),
+        ] {
+            let args = [command, more, &["--server", &server.address]].concat();
+            let output = dir.command(&args).envs(vars.iter().copied()).output().unwrap();
+            let stderr = String::from_utf8(output.stderr).unwrap();
+            assert!(output.status.success(), "{args:?}: {stderr}");
+            assert_eq!(stderr.contains(hint), is_hinted, "{args:?} {vars:?}: {stderr}");
+        }
+        // The data directory's own API serves its user.
+        let output = dir.bench(&[command, &["--mine"]].concat());
+        assert!(!output.stderr.contains("hint:"), "{}", output.stderr);
+    }
 }
 
 /// A server that may open only a few files accepts few connections, and closes idle ones to make room for others.

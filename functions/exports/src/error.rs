@@ -1,9 +1,9 @@
 //! Errors of exports.
 
 use bench_blobs::BlobError;
-use bench_domain::RunId;
+use bench_domain::{BenchmarkName, RunId};
 use bench_signing::{ArchiveError, CanonicalError, KeyError};
-use bench_state::StateError;
+use bench_state::{RunWithBenchmarks, StateError};
 
 /// An export that couldn't be built. Independent of HTTP.
 #[derive(Debug, thiserror::Error)]
@@ -12,8 +12,13 @@ pub enum ExportError {
     #[error("there is no run {0}")]
     NotFound(RunId),
     /// The run doesn't have the benchmark of the order.
-    #[error("Benchmark not found in run")]
-    NoSuchBenchmark,
+    #[error("the run has no benchmark `{name}`; it has {}", names(of_run))]
+    NoSuchBenchmark {
+        /// Name in the order.
+        name: String,
+        /// Benchmarks of the run.
+        of_run: Vec<BenchmarkName>,
+    },
     /// The run is not over, or was canceled.
     #[error("Run must be completed before export")]
     NotCompleted,
@@ -50,4 +55,18 @@ pub enum ExportError {
     /// A task of the export ended without a result.
     #[error("a step of the export ended early: {0}")]
     Interrupted(#[from] tokio::task::JoinError),
+}
+
+impl ExportError {
+    /// Returns the error for a benchmark that a run doesn't have.
+    pub(crate) fn no_such_benchmark(found: &RunWithBenchmarks, name: &str) -> Self {
+        let of_run = found.benchmarks.iter().map(|record| record.name.clone()).collect();
+        // A caller's text stays within its sentence.
+        Self::NoSuchBenchmark { name: name.replace(char::is_control, " "), of_run }
+    }
+}
+
+fn names(benchmarks: &[BenchmarkName]) -> String {
+    let names: Vec<String> = benchmarks.iter().map(|name| format!("`{name}`")).collect();
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }

@@ -58,7 +58,7 @@ impl From<ExportError> for ApiError {
     fn from(error: ExportError) -> Self {
         match error {
             ExportError::NotFound(_) => Self::new(Code::RunNotFound, "Run not found"),
-            ExportError::NoSuchBenchmark => Self::new(Code::BenchmarkNotInRun, error.to_string()),
+            ExportError::NoSuchBenchmark { .. } => Self::new(Code::BenchmarkNotInRun, error.to_string()),
             ExportError::NotCompleted => Self::new(Code::RunNotOver, error.to_string()),
             ExportError::NotSettled => Self::unusual(UnusualStatus::ExportOfUnsettledRun, error.to_string()),
             ExportError::Changed => {

@@ -56,10 +56,10 @@ impl Exports {
         let mut found = self.state.run_with_benchmarks(run).await?.ok_or(ExportError::NotFound(run))?;
         let completed_at = completed_at(&found)?;
         if let Some(benchmark) = &order.benchmark {
-            found.benchmarks.retain(|record| record.name == *benchmark);
-            if found.benchmarks.is_empty() {
-                return Err(ExportError::NoSuchBenchmark);
+            if found.benchmark(benchmark.as_str()).is_none() {
+                return Err(ExportError::no_such_benchmark(&found, benchmark.as_str()));
             }
+            found.benchmarks.retain(|record| record.name == *benchmark);
         }
         // Read once, since the keys may change while the file is built.
         let signing = match format {

@@ -149,7 +149,7 @@ fn read_query(uri: &Uri) -> Result<(ExportFormat, Option<String>), ApiError> {
 fn benchmark_of(found: &RunWithBenchmarks, name: &str) -> Result<BenchmarkName, ExportError> {
     let named = name.parse::<BenchmarkName>().ok().and_then(|name| bench_benchmarks::find_named(&name));
     let record = found.benchmark(named.map_or(name, |benchmark| benchmark.name()));
-    record.map(|record| record.name.clone()).ok_or(ExportError::NoSuchBenchmark)
+    record.map(|record| record.name.clone()).ok_or_else(|| ExportError::no_such_benchmark(found, name))
 }
 
 /// Returns true if the run, or the named benchmark of it, contains items that only its owner may pass on.

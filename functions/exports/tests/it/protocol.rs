@@ -111,7 +111,8 @@ async fn a_protocol_has_the_settings_and_every_sample() {
     assert_eq!(whole.filename, format!("benchmark_protocol_{run}.md"));
     assert_eq!(String::from_utf8(stack.bytes(&whole.key).await).unwrap(), text);
     let missing = stack.exports().build(run, of_benchmark("aime_2025")).await;
-    assert!(matches!(missing, Err(ExportError::NoSuchBenchmark)), "{missing:?}");
+    let Err(error @ ExportError::NoSuchBenchmark { .. }) = missing else { panic!("{missing:?}") };
+    assert_eq!(error.to_string(), "the run has no benchmark `aime_2025`; it has `mmlu_pro`");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -242,6 +243,13 @@ async fn orders_of_protocols_are_checked() {
         let path = format!("/api/runs/{}/export?{query}", script.run);
         let answer = get(&app, &path, &[]).await;
         assert_eq!(answer.status(), status, "{query}");
+        if status == 404 {
+            let body = answer.into_body().collect().await.unwrap().to_bytes();
+            let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
+            assert_eq!(body["code"], "benchmark_not_in_run");
+            assert!(body["detail"].as_str().unwrap().ends_with("`; it has `mmlu_pro`"), "{body}");
+            continue;
+        }
         if status == 200 && query.contains("ro") {
             let name = format!("attachment; filename=\"benchmark_protocol_{}_mmlu_pro.md\"", script.run);
             assert_eq!(answer.headers()["content-disposition"], name.as_str());
