@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use bench_domain::is_layout_control;
+
 /// Sequences for colors that this program uses. None of them hides text or moves the cursor.
 const COLORS: [&str; 9] = [
     "\u{1b}[0m",
@@ -16,7 +18,7 @@ const COLORS: [&str; 9] = [
     "\u{1b}[34m",
 ];
 
-/// Escapes control characters other than line feeds and tabs, and characters that reorder text: callers, providers and
+/// Escapes characters that change the layout ([`is_layout_control`]), other than line feeds and tabs: callers, providers and
 /// datasets must not control the terminal. Escapes have JSON's form.
 pub(crate) fn escape_controls(text: &str) -> Cow<'_, str> {
     escape(text, is_control)
@@ -74,8 +76,7 @@ pub(crate) fn ascii(text: &str) -> Cow<'_, str> {
 }
 
 fn is_control(c: char) -> bool {
-    c.is_control() && !matches!(c, '\n' | '\t')
-        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    is_layout_control(c) && !matches!(c, '\n' | '\t')
 }
 
 fn escape(text: &str, must_escape: impl Fn(char) -> bool) -> Cow<'_, str> {

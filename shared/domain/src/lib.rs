@@ -16,6 +16,7 @@ pub mod ids;
 pub mod job;
 mod json_size;
 pub mod labels;
+mod layout_control;
 pub mod limits;
 pub mod model_role;
 pub mod outcome;
@@ -58,6 +59,7 @@ pub use job::{
 };
 pub use json_size::{json_text_bytes, json_width};
 pub use labels::RunLabels;
+pub use layout_control::is_layout_control;
 pub use limits::RunLimits;
 pub use model_role::ModelRole;
 pub use outcome::{Outcome, OutcomeCounts, Verdict};

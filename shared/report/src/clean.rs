@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use bench_domain::is_layout_control;
+
 /// Replacement for characters that are invisible or reorder other text.
 const REPLACEMENT: char = '\u{fffd}';
 /// Mark of a text that was cut.
@@ -39,10 +41,10 @@ pub(crate) fn clean(text: &str, chars_max: usize) -> Cow<'_, str> {
 /// Returns true for characters that have no place in a report: they are invisible, move other text, or have no meaning
 /// that all readers share. Joiners and variation selectors stay, since scripts and emoji need them.
 fn is_refused(c: char) -> bool {
-    c.is_control()
+    is_layout_control(c)
         || matches!(u32::from(c),
-            0x00ad | 0x034f | 0x061c | 0x115f..=0x1160 | 0x17b4..=0x17b5 | 0x180b..=0x180f | 0x3164
-            | 0x200b | 0x200e..=0x200f | 0x202a..=0x202e | 0x2060..=0x206f | 0xfeff | 0xffa0
+            0x00ad | 0x034f | 0x115f..=0x1160 | 0x17b4..=0x17b5 | 0x180b..=0x180f | 0x3164
+            | 0x200b | 0x2060..=0x206f | 0xffa0
             | 0xfff0..=0xfffb | 0x1bca0..=0x1bca3 | 0x1d173..=0x1d17a
             | 0xe000..=0xf8ff | 0xe0000..=0xe0fff | 0xf0000..=0x10ffff)
         || u32::from(c) & 0xfffe == 0xfffe

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use bench_domain::is_layout_control;
+
 mod agent;
 mod archive;
 mod compose;
@@ -115,7 +117,7 @@ impl fmt::Display for Refusal {
 
 impl std::error::Error for Refusal {}
 
-/// Text from a task in back-ticks: bounded, on one line, without control characters.
+/// Text from a task in back-ticks: bounded, on one line, without characters that change the text around it.
 pub(crate) struct Quoted<'a>(pub(crate) &'a str);
 
 impl fmt::Display for Quoted<'_> {
@@ -123,7 +125,7 @@ impl fmt::Display for Quoted<'_> {
         f.write_str("`")?;
         let mut chars = self.0.chars();
         for shown in chars.by_ref().take(QUOTED_CHARS_MAX) {
-            if shown.is_control() || matches!(shown, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}') {
+            if is_layout_control(shown) {
                 write!(f, "{}", shown.escape_unicode())?;
             } else {
                 write!(f, "{shown}")?;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::FromRequest;
 use axum::extract::Request;
 use axum::extract::multipart::{Field, Multipart, MultipartError};
-use bench_domain::Code;
+use bench_domain::{Code, is_layout_control};
 use bench_tasks::{AGENT_ARCHIVE_BYTES_MAX, ARCHIVE_BYTES_MAX, IncomingArchive, TaskError, UploadedArchive};
 use bench_web::{AdmissionRefusal, ApiError, FieldError};
 use http::{HeaderMap, StatusCode, header};
@@ -199,9 +199,7 @@ fn is_file(part: &Field<'_>) -> bool {
 
 /// Returns a file name without characters that a terminal or a page would act on, cut to 255 characters.
 fn clean_file_name(name: &str) -> String {
-    let is_shown =
-        |c: &char| !c.is_control() && !matches!(c, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}');
-    let kept: Vec<char> = name.chars().filter(is_shown).collect();
+    let kept: Vec<char> = name.chars().filter(|c| !is_layout_control(*c)).collect();
     // The end has the suffix.
     kept.iter().skip(kept.len().saturating_sub(FILE_NAME_CHARS_MAX)).collect()
 }
@@ -240,7 +238,7 @@ mod tests {
     #[test]
     fn file_names_are_metadata_that_terminals_can_show() {
         assert_eq!(clean_file_name("../../evil.zip"), "../../evil.zip");
-        assert_eq!(clean_file_name("a\u{1b}[2J\0\u{202e}b.zip"), "a[2Jb.zip");
+        assert_eq!(clean_file_name("a\u{1b}[2J\0\u{202e}\u{2066}b.zip"), "a[2Jb.zip");
         let long = clean_file_name(&format!("{}.zip", "x".repeat(300)));
         assert!(long.len() == 255 && long.ends_with("x.zip"));
     }
