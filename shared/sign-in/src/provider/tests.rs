@@ -1,6 +1,10 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
 
+use bench_domain::Timestamp;
+
+use super::answers::{NAME_CHARS_MAX, printable};
+use super::description::NO_DESCRIPTION_VALID;
 use super::*;
 
 #[test]
