@@ -8,6 +8,7 @@ mod cookies;
 mod login;
 mod logout;
 mod status;
+mod visit;
 
 use std::sync::Arc;
 

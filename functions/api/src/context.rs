@@ -19,6 +19,7 @@ use bench_sign_in::SessionTokens;
 use bench_state::State;
 use bench_state::credentials::{Credentials, OwnerKey};
 use bench_tasks::{AgentStore, TaskStore};
+use bench_web::attempts::Attempts;
 use bench_web::views::SummaryView;
 use bench_web::{Access, ApiError};
 use tokio::sync::Semaphore;
@@ -68,6 +69,8 @@ pub struct Api {
     /// Averages of earlier runs, for estimates.
     pub(crate) history: Mutex<Option<(Instant, Arc<History>)>>,
     pub(crate) confirmations: Confirmations,
+    /// Sign-ins that were begun, counted by the caller's address.
+    pub(crate) sign_ins: Attempts,
     pub(crate) stored: Mutex<Option<(Instant, Arc<StoredData>)>>,
     pub(crate) ops: Ops,
     /// Uploaded terminal tasks.
@@ -158,6 +161,7 @@ impl Api {
             has_owner_lists: AtomicBool::new(false),
             history: Mutex::default(),
             confirmations: Confirmations::default(),
+            sign_ins: Attempts::default(),
             stored: Mutex::default(),
             ops,
             tasks,

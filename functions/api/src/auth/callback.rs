@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{RawQuery, State};
+use axum::extract::{Request, State};
 use axum::response::Response;
 use bench_domain::SessionId;
 use bench_sign_in::attempt::session_cookie;
@@ -15,11 +15,11 @@ use bench_web::error::ErrorBody;
 use bench_web::identity::{cookies as cookies_named, session_in};
 use http::HeaderMap;
 
-use super::login::{failed, parameter, path_on_this_site, redirect};
+use super::cookies;
+use super::login::{failed, path_on_this_site, redirect};
 use super::logout::pays_for_open_runs;
-use super::{CALLBACK, cookies};
+use super::visit::Visit;
 use crate::Api;
-use crate::sign_in::SignIn;
 
 /// Finishes a sign-in: browsers come here from the provider.
 #[utoipa::path(
@@ -36,23 +36,18 @@ use crate::sign_in::SignIn;
         (status = 501, body = ErrorBody, description = "This server has no sign-in"),
     ),
 )]
-pub(crate) async fn callback(
-    State(api): State<Arc<Api>>,
-    headers: HeaderMap,
-    RawQuery(query): RawQuery,
-) -> Result<Response, ApiError> {
-    let sign_in = api.sign_in()?;
-    let query = query.unwrap_or_default();
-    let page_url = sign_in.page_url(&headers, &api.config.server)?;
-    let is_secure = cookies::is_secure(&page_url);
-    let state = parameter(&query, "state").unwrap_or_default();
+pub(crate) async fn callback(State(api): State<Arc<Api>>, request: Request) -> Result<Response, ApiError> {
+    let (parts, _) = request.into_parts();
+    let visit = Visit::new(&api, &parts)?;
+    let (headers, is_secure) = (&parts.headers, visit.is_secure());
+    let state = visit.parameter("state").unwrap_or_default();
     let name = Attempt::cookie_name(&state);
     let used_up = name.as_deref().and_then(|name| cookies::no_attempt(name, is_secure));
-    let attempt = name.as_deref().and_then(|name| cookies_named(&headers, name).next());
+    let attempt = name.as_deref().and_then(|name| cookies_named(headers, name).next());
     let attempt = attempt.and_then(|secret| Attempt::from_parts(&state, secret));
-    Ok(match finish(&api, sign_in, &page_url, &query, attempt).await {
+    Ok(match finish(&api, &visit, attempt).await {
         Ok((value, session, return_to)) => {
-            replace_session(&api, &headers, &session).await;
+            replace_session(&api, headers, &session).await;
             redirect(path_on_this_site(&return_to), [cookies::session(&value, is_secure), used_up])
         }
         Err(error) => {
@@ -65,15 +60,13 @@ pub(crate) async fn callback(
 /// Returns the cookie's value of the new session, the session, and the path to show.
 async fn finish(
     api: &Api,
-    sign_in: &SignIn,
-    page_url: &str,
-    query: &str,
+    visit: &Visit<'_>,
     attempt: Option<Attempt>,
 ) -> Result<(String, SessionRecord, String), SignInError> {
-    if let Some(error) = parameter(query, "error") {
+    if let Some(error) = visit.parameter("error") {
         return Err(SignInError::refused(&error));
     }
-    let (Some(code), Some(_)) = (parameter(query, "code"), parameter(query, "state")) else {
+    let (Some(code), Some(_)) = (visit.parameter("code"), visit.parameter("state")) else {
         return Err(SignInError::MissingParameters);
     };
     let attempt = attempt.ok_or(SignInError::InvalidState)?;
@@ -84,9 +77,9 @@ async fn finish(
     let now = bench_clock::now();
     let taken = api.state.take_sign_in(&attempt.state_digest(), &attempt.secret_digest(), now).await;
     let record = taken.map_err(server)?.ok_or(SignInError::InvalidState)?;
-    let provider = sign_in.provider();
-    provider.check_issuer(parameter(query, "iss").as_deref())?;
-    let signed_in = provider.finish(&attempt, &code, &format!("{page_url}{CALLBACK}")).await?;
+    let provider = visit.sign_in.provider();
+    provider.check_issuer(visit.parameter("iss").as_deref())?;
+    let signed_in = provider.finish(&attempt, &code, &visit.callback_url()).await?;
     let value = session_cookie()?;
     let SignedIn { subject, name, has_invoke_scope, tokens } = signed_in;
     let ends_at = now.plus(Duration::from_secs(cookies::SESSION_SECONDS.unsigned_abs()));

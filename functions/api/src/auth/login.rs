@@ -1,23 +1,27 @@
 //! Sends browsers to the provider.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{RawQuery, State};
+use axum::extract::{Request, State};
 use axum::response::{IntoResponse, Response};
-use bench_domain::Timestamp;
+use bench_domain::{Code, Timestamp};
 use bench_sign_in::{ATTEMPT_SECONDS, Attempt, SignInError};
 use bench_state::SignInRecord;
 use bench_web::ApiError;
+use bench_web::attempts::caller_address;
 use bench_web::error::ErrorBody;
-use http::{HeaderMap, HeaderValue, StatusCode, header};
+use http::request::Parts;
+use http::{HeaderValue, StatusCode, header};
 
-use super::{CALLBACK, cookies};
+use super::cookies;
+use super::visit::Visit;
 use crate::Api;
 
 /// Maximum length of a path to return to, in bytes.
 const RETURN_TO_BYTES_MAX: usize = 2_048;
+/// Maximum number of sign-ins that an address begins per minute, since each one is stored.
+const SIGN_INS_PER_MINUTE: u32 = 30;
 /// Parameter of a login that was sent here from another name of this machine.
 const MOVED: &str = "moved";
 
@@ -27,25 +31,27 @@ const MOVED: &str = "moved";
     params(("return_to" = Option<String>, Query, description = "Path on this site to show after the sign-in; `/` by default")),
     responses(
         (status = 307, description = "To the provider; to `/auth/error` if it can't be reached"),
+        (status = 429, body = ErrorBody, description = "Too many sign-ins from this address; `Retry-After` has the seconds to wait"),
         (status = 501, body = ErrorBody, description = "This server has no sign-in"),
     ),
 )]
-pub(crate) async fn login(
-    State(api): State<Arc<Api>>,
-    headers: HeaderMap,
-    RawQuery(query): RawQuery,
-) -> Result<Response, ApiError> {
-    let sign_in = api.sign_in()?;
-    let query = query.unwrap_or_default();
-    let return_to = parameter(&query, "return_to").unwrap_or_default();
+pub(crate) async fn login(State(api): State<Arc<Api>>, request: Request) -> Result<Response, ApiError> {
+    let (parts, _) = request.into_parts();
+    let visit = Visit::new(&api, &parts)?;
+    let return_to = visit.parameter("return_to").unwrap_or_default();
     let return_to = path_on_this_site(&return_to);
-    let page_url = sign_in.page_url(&headers, &api.config.server)?;
     // A browser has other cookies for each name of this machine, and comes back to one of them.
-    if let Some(moved) = other_name(&api, &headers, &page_url, &query) {
+    if let Some(moved) = other_name(&api, &parts, &visit) {
         return Ok(redirect(&format!("{moved}&return_to={}", encode(return_to)), []));
     }
-    let begun = begin(&api, sign_in.provider(), &page_url, return_to).await;
-    Ok(match begun {
+    if !api.access.local {
+        let counted = api.sign_ins.count(&caller_address(&parts), SIGN_INS_PER_MINUTE);
+        counted.map_err(|wait| {
+            let detail = "too many sign-ins from this address; try again later";
+            ApiError::new(Code::TooManyAttempts, detail).after(wait)
+        })?;
+    }
+    Ok(match begin(&api, &visit, return_to).await {
         Ok((address, cookie)) => redirect(&address, [cookie]),
         Err(error) => failed(&error, []),
     })
@@ -53,12 +59,11 @@ pub(crate) async fn login(
 
 async fn begin(
     api: &Api,
-    provider: &bench_sign_in::Provider,
-    page_url: &str,
+    visit: &Visit<'_>,
     return_to: &str,
 ) -> Result<(String, Option<HeaderValue>), SignInError> {
     let attempt = Attempt::new()?;
-    let address = provider.authorization_url(&attempt, &format!("{page_url}{CALLBACK}")).await?;
+    let address = visit.sign_in.provider().authorization_url(&attempt, &visit.callback_url()).await?;
     let record = SignInRecord {
         state_digest: attempt.state_digest(),
         browser_digest: attempt.secret_digest(),
@@ -70,7 +75,7 @@ async fn begin(
         SignInError::Server
     })?;
     let name = Attempt::cookie_name(attempt.state()).ok_or(SignInError::Server)?;
-    let cookie = cookies::attempt(&name, attempt.secret().expose(), cookies::is_secure(page_url));
+    let cookie = cookies::attempt(&name, attempt.secret().expose(), visit.is_secure());
     Ok((address, cookie))
 }
 
@@ -79,11 +84,12 @@ fn end_of_attempt(now: Timestamp) -> Timestamp {
 }
 
 /// Returns the login's address at this server's own name, if the request came by another name of this machine.
-fn other_name(api: &Api, headers: &HeaderMap, page_url: &str, query: &str) -> Option<String> {
-    let host = headers.get(header::HOST)?.to_str().ok()?;
+fn other_name(api: &Api, parts: &Parts, visit: &Visit<'_>) -> Option<String> {
+    let page_url = &visit.page_url;
+    let host = parts.headers.get(header::HOST)?.to_str().ok()?;
     let is_own = page_url.split_once("://").is_some_and(|(_, own)| own.eq_ignore_ascii_case(host));
     // Once only: a proxy may change the host.
-    let was_moved = parameter(query, MOVED).is_some();
+    let was_moved = visit.parameter(MOVED).is_some();
     (api.config.server.local && !is_own && !was_moved).then(|| format!("{page_url}/api/auth/login?{MOVED}=1"))
 }
 
@@ -95,11 +101,6 @@ pub(super) fn path_on_this_site(text: &str) -> &str {
         && text.len() <= RETURN_TO_BYTES_MAX
         && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'\\');
     if is_path { text } else { "/" }
-}
-
-/// Returns the first parameter of this name.
-pub(super) fn parameter<'a>(query: &'a str, name: &str) -> Option<Cow<'a, str>> {
-    form_urlencoded::parse(query.as_bytes()).find_map(|(found, value)| (found == name).then_some(value))
 }
 
 fn encode(text: &str) -> String {

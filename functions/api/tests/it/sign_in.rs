@@ -1,5 +1,6 @@
 //! Sign-in against a scripted provider: the whole way, and what goes wrong on it.
 
+mod limit;
 mod provider;
 mod renewal;
 
