@@ -438,6 +438,8 @@ pub fn metrics(run: &RunRecord, record: &BenchmarkRecord, report: &BenchmarkRepo
     let mut metrics = report.extra.clone();
     if let Ok(Value::Object(mut all)) = serde_json::to_value(report) {
         all.remove("extra");
+        // Not a metric: archives and samples have the ids.
+        all.remove("reported_models");
         metrics.extend(all);
     }
     metrics.extend(
