@@ -169,15 +169,15 @@ fn exists_here(args: &ApiArgs) -> anyhow::Result<bool> {
 async fn show_runs(api: &Api, args: &RunsArgs) -> anyhow::Result<()> {
     let Some(run) = &args.run else {
         let (runs, total) = newest(api, args).await?;
+        if runs.is_empty() && args.is_filtered() && !args.json {
+            output::note("No run matches; `bench runs` lists all runs");
+        } else {
+            list(&runs, total, args.json)?;
+            interrupted::print(&runs, None);
+        }
         if args.mine && runs.is_empty() {
             api.client.hint_at_key();
         }
-        if runs.is_empty() && args.is_filtered() && !args.json {
-            output::note("No run matches; `bench runs` lists all runs");
-            return Ok(());
-        }
-        list(&runs, total, args.json)?;
-        interrupted::print(&runs, None);
         return Ok(());
     };
     let run = run.resolve(&api.client).await?;

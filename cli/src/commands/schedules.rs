@@ -235,10 +235,11 @@ async fn list(args: &ApiArgs, mine: bool) -> anyhow::Result<ExitStatus> {
     }
     with_api(args, async |api| {
         let all = all(api, mine).await?;
+        print_all(&all, args.json)?;
         if mine && all.is_empty() {
             api.client.hint_at_key();
         }
-        print_all(&all, args.json)
+        Ok(())
     })
     .await
 }

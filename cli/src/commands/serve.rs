@@ -174,10 +174,13 @@ pub(crate) async fn run(args: ServeArgs) -> anyhow::Result<ExitStatus> {
             "other machines can reach this address; the access policy for orders is: {}",
             stack.api.config.runs.policy
         ));
-        if stack.api.config.admin_secret.is_none() {
-            output::warn(
-                "there is no admin, since ADMIN_SECRET is not set: access tokens can't be issued while the server runs",
-            );
+        let config = &stack.api.config;
+        if config.admin_secret.is_none() && config.runs.policy.admin_subjects.is_empty() {
+            output::warn(&format!(
+                "there is no admin, since neither ADMIN_SECRET nor ADMIN_SUBJECTS is set: only `bench access --data-dir {}` on this \
+                 machine gives callers access",
+                data_dir.display()
+            ));
         }
     }
     let stopping = interrupt.clone();

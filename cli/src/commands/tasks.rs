@@ -191,17 +191,23 @@ async fn stored(client: &Client, all: bool, mine: bool) -> anyhow::Result<Vec<Va
 
 async fn list(api: &Api, args: &ListArgs) -> anyhow::Result<()> {
     let tasks = stored(&api.client, args.all, args.mine).await?;
+    print_list(&tasks, args.api.json)?;
     if args.mine && tasks.is_empty() {
         api.client.hint_at_key();
     }
-    if args.api.json {
+    Ok(())
+}
+
+fn print_list(tasks: &[Value], json: bool) -> anyhow::Result<()> {
+    if json {
         return output::json(&tasks);
     }
     if tasks.is_empty() {
         output::note("There are no tasks; `bench tasks add PATH` stores one");
         return Ok(());
     }
-    let tasks: Vec<Task> = tasks.into_iter().map(serde_json::from_value).collect::<Result<_, _>>()?;
+    let tasks: Vec<Task> =
+        tasks.iter().map(|task| serde_json::from_value(task.clone())).collect::<Result<_, _>>()?;
     output::print_table(&table(&tasks))
 }
 

@@ -89,6 +89,12 @@ fn tokens_of_this_machine_order_at_its_exposed_server_until_they_are_revoked() {
     assert_eq!((revoked.code, revoked.stdout.trim()), (0, "Revoked ci"), "{}", revoked.stderr);
     with(&ORDER, &[("BENCH_API_KEY", &token)]).assert_refused(1, "revoked");
     with(&["access", "revoke", "ci"], &admin).assert_refused(1, "not found");
+    // Beside the server, its data directory's user needs no secret.
+    let beside = dir.bench(&["access", "create", "beside", "--oracle"]);
+    let token = [("BENCH_API_KEY", beside.stdout.trim())];
+    assert_eq!(with(&ORDER, &token).code, 0, "{}", beside.stderr);
+    assert_eq!(dir.bench(&["access", "revoke", "beside"]).code, 0);
+    with(&ORDER, &token).assert_refused(1, "revoked");
     with(&["access", "list"], &[("BENCH_ADMIN_SECRET", "guess")]).assert_refused(1, "invalid admin secret");
     let output = with(&["access", "list"], &[]);
     assert!(

@@ -159,9 +159,9 @@ fn a_request_to_end_is_heard() {
 
 /// Starts a server, and returns the first line of its output and all messages until its end.
 #[cfg(unix)]
-fn messages_of(vars: &[(&str, &str)]) -> (String, String) {
+fn messages_of(more: &[&str], vars: &[(&str, &str)]) -> (String, String) {
     let dir = TestDir::new();
-    let mut command = dir.command(&["serve", "--port", "0"]);
+    let mut command = dir.command(&[&["serve", "--port", "0"], more].concat());
     let mut child =
         command.envs(vars.iter().copied()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut line = String::new();
@@ -175,7 +175,7 @@ fn messages_of(vars: &[(&str, &str)]) -> (String, String) {
 #[test]
 #[cfg(unix)]
 fn a_policy_that_does_not_apply_is_warned_about() {
-    let is_warned = |vars: &[(&str, &str)]| messages_of(vars).1.contains("BENCH_ACCESS has no effect");
+    let is_warned = |vars: &[(&str, &str)]| messages_of(&[], vars).1.contains("BENCH_ACCESS has no effect");
     assert!(is_warned(&[("BENCH_ACCESS", "token")]));
     assert!(!is_warned(&[]));
 }
@@ -183,19 +183,37 @@ fn a_policy_that_does_not_apply_is_warned_about() {
 #[test]
 #[cfg(unix)]
 fn the_sign_in_is_described_at_the_start() {
-    let (_, messages) = messages_of(&[]);
+    let (_, messages) = messages_of(&[], &[]);
     assert!(messages.contains("\nSign-in: none (CHUTES_CLIENT_ID is not set)\n"), "{messages}");
     let client = [("CHUTES_CLIENT_ID", "cid"), ("CHUTES_CLIENT_SECRET", "client-hush")];
-    let (line, messages) = messages_of(&client);
+    let (line, messages) = messages_of(&[], &client);
     let address = line.trim().strip_prefix("Serving ").unwrap();
     let described = format!(
         "\nSign-in: https://idp.chutes.ai as client `cid`, which must have the redirect address {address}/api/auth/callback\n"
     );
     assert!(messages.contains(&described) && !messages.contains("client-hush"), "{messages}");
     let page = [("FRONTEND_URL", "https://bench.example/"), ("CHUTES_IDP_URL", "https://idp.example")];
-    let (_, messages) = messages_of(&[&client[..], &page].concat());
+    let (_, messages) = messages_of(&[], &[&client[..], &page].concat());
     let described = "https://idp.example as client `cid`, which must have the redirect address https://bench.example/api/auth/callback";
     assert!(messages.contains(described), "{messages}");
+}
+
+#[test]
+#[cfg(unix)]
+fn a_server_for_others_without_an_admin_says_how_to_give_access() {
+    let exposed = ["--host", "0.0.0.0"];
+    let (_, messages) = messages_of(&exposed, &[]);
+    assert!(
+        messages.contains("only `bench access --data-dir ") && messages.contains("no admin"),
+        "{messages}"
+    );
+    for admin in [("ADMIN_SECRET", "hush"), ("ADMIN_SUBJECTS", "s|1")] {
+        let (_, messages) = messages_of(&exposed, &[admin]);
+        assert!(
+            messages.contains("the access policy for orders is") && !messages.contains("no admin"),
+            "{messages}"
+        );
+    }
 }
 
 /// Without a key, a server on another machine knows nothing of the caller's. Only then is the empty list a surprise.
