@@ -41,7 +41,7 @@ enum Command {
         #[arg(long, default_value_t = 10.0)]
         batch: f64,
         /// Memory of the worker, in MB.
-        #[arg(long, default_value_t = 512.0)]
+        #[arg(long, default_value_t = 256.0)]
         memory: f64,
         /// Samples answered at once.
         #[arg(long, default_value_t = 750.0)]

@@ -45,7 +45,7 @@ pub struct Workload {
     pub slowest: f64,
     /// Messages of one worker invocation.
     pub batch: f64,
-    /// Memory of the worker, in MB.
+    /// Memory of the worker, in MB. [`MEMORY_MB`] has that of the other functions.
     pub memory_mb: f64,
     /// Samples being answered at once.
     pub concurrency: f64,
@@ -60,7 +60,7 @@ pub struct Workload {
 }
 
 impl Workload {
-    /// The reference workload: 30 s per answer, batches of ten, 512 MB, arm64, 750 samples at once, a status request every five
+    /// The reference workload: 30 s per answer, batches of ten, 256 MB, arm64, 750 samples at once, a status request every five
     /// seconds, one archive, stored for a month.
     pub fn with_samples(samples: f64) -> Self {
         let workload = Self {
@@ -68,7 +68,7 @@ impl Workload {
             answer_s: 30.0,
             slowest: 1.0,
             batch: 10.0,
-            memory_mb: 512.0,
+            memory_mb: WORKER_MB,
             concurrency: 750.0,
             arch: Arch::Arm64,
             polls: 0.0,
@@ -100,16 +100,36 @@ impl Workload {
     }
 
     fn invocation_s(&self) -> f64 {
-        self.answer_s * self.slowest + Durations::WORKER_OWN_S
+        self.answer_s * self.slowest + OWN_S
     }
 }
 
-/// Durations of invocations in seconds: generous assumptions. The calls in them take 5 to 40 ms each.
+/// Memory of functions in MB, by their logical ids in the template without `Function`. A test compares them.
+pub const MEMORY_MB: [(&str, f64); 6] = [
+    ("Worker", WORKER_MB),
+    ("Turns", TURNS_MB),
+    ("Planner", PLANNER_MB),
+    ("Finisher", FINISHER_MB),
+    ("Api", API_MB),
+    ("Exports", EXPORTS_MB),
+];
+const WORKER_MB: f64 = 256.0;
+pub(crate) const TURNS_MB: f64 = 512.0;
+const PLANNER_MB: f64 = 2_048.0;
+const FINISHER_MB: f64 = 512.0;
+const API_MB: f64 = 256.0;
+const EXPORTS_MB: f64 = 1_024.0;
+
+/// The worker's own part of an invocation, in seconds: claim, store, grade and commit, ten concurrently.
+///
+/// Measured by `bench-coldstart`: 0.72 s without optimization, held to the 0.145 CPUs that Lambda gives to 256 MB, with services
+/// on loopback. The rest is for AWS's latency.
+pub(crate) const OWN_S: f64 = 0.9;
+
+/// Durations of other invocations in seconds: generous assumptions. The calls in them take 5 to 40 ms each.
 struct Durations;
 
 impl Durations {
-    /// The worker's own part: claim, store, grade and commit, ten concurrently.
-    const WORKER_OWN_S: f64 = 0.4;
     /// Planner, per sample and minimum: a write holds 25 samples, a message batch ten.
     const PLANNER_S_PER_SAMPLE: f64 = 0.003;
     const PLANNER_S: f64 = 2.0;
@@ -201,18 +221,20 @@ fn compute(counters: &mut Counters, workload: &Workload) {
         Arch::Arm64 => Usage::LambdaGbSecondsArm64,
         Arch::X86 => Usage::LambdaGbSecondsX86,
     };
-    let (samples, memory_gb) = (workload.samples, workload.memory_mb / 1_024.0);
-    let mut invoke = |times: f64, seconds: f64, starts: f64| {
+    let samples = workload.samples;
+    let mut invoke = |memory_mb: f64, times: f64, seconds: f64, starts: f64| {
         counters.add(Usage::LambdaRequests, times);
-        counters.add(gb_seconds, memory_gb * (times * seconds + starts * Durations::INIT_S));
+        counters.add(gb_seconds, memory_mb / 1_024.0 * (times * seconds + starts * Durations::INIT_S));
         counters.add(Usage::LogGb, times * (LOG_BYTES_PER_INVOCATION + LOG_BYTES_PER_METRICS) / GB);
     };
-    invoke(workload.invocations(), workload.invocation_s(), workload.environments());
-    invoke(1.0, (samples * Durations::PLANNER_S_PER_SAMPLE).max(Durations::PLANNER_S), 1.0);
-    invoke(1.0, (samples * Durations::FINISHER_S_PER_SAMPLE).max(Durations::FINISHER_S), 1.0);
-    invoke(1.0 + workload.polls, Durations::API_S, 1.0);
+    invoke(workload.memory_mb, workload.invocations(), workload.invocation_s(), workload.environments());
+    let planning = (samples * Durations::PLANNER_S_PER_SAMPLE).max(Durations::PLANNER_S);
+    invoke(PLANNER_MB, 1.0, planning, 1.0);
+    let finishing = (samples * Durations::FINISHER_S_PER_SAMPLE).max(Durations::FINISHER_S);
+    invoke(FINISHER_MB, 1.0, finishing, 1.0);
+    invoke(API_MB, 1.0 + workload.polls, Durations::API_S, 1.0);
     let export = (samples * Durations::EXPORT_S_PER_SAMPLE).max(Durations::EXPORT_S);
-    invoke(workload.exports, export, workload.exports.min(1.0));
+    invoke(EXPORTS_MB, workload.exports, export, workload.exports.min(1.0));
     counters.add(Usage::ApiRequests, 1.0 + workload.polls + workload.exports);
     // Each environment reads its secrets once.
     counters.add(Usage::SecretRequests, workload.environments() + 7.0);
@@ -260,8 +282,10 @@ mod tests {
             compute(&mut counters, workload);
             counters.units(Usage::LambdaGbSecondsArm64)
         };
-        // 1,204 invocations of 30.4 s at half a GB, and little else.
-        assert!((gb_s(&ten) - 1_204.0 * 30.4 / 2.0).abs() < 80.0, "{}", gb_s(&ten));
+        // 1,204 invocations of 30.9 s at a quarter of a GB, 36 s of the planner at 2 GB, 72 s of the export at 1 GB, and little
+        // else.
+        let by_hand = 1_204.0 * 30.9 / 4.0 + 36.0 * 2.0 + 72.0;
+        assert!((gb_s(&ten) - by_hand).abs() < 20.0, "{} instead of {by_hand}", gb_s(&ten));
         assert!(gb_s(&one) > 9.5 * gb_s(&ten));
     }
 }

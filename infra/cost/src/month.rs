@@ -1,9 +1,8 @@
-//! Predicts the units that an installation uses in a month, busy or idle, and those of agent episodes, which aren't
-//! implemented yet.
+//! Predicts the units that an installation uses in a month, busy or idle, and those of agent episodes.
 
 use crate::counters::Counters;
 use crate::measured::MeasuredRun;
-use crate::model::{Workload, run};
+use crate::model::{TURNS_MB, Workload, run};
 use crate::prices::Usage;
 
 /// Days of a month.
@@ -122,10 +121,12 @@ impl Episodes {
 }
 
 /// Predicts agent episodes: each turn as a sample's message, claim, answer, body and commit, plus the
-/// transcript that it reads first. The code of episodes doesn't exist yet, so this is a model, not a measurement.
+/// transcript that it reads first. This is a model: `bench-measure` doesn't run episodes.
 pub fn episodes(measured: &[MeasuredRun], episodes: &Episodes) -> Counters {
     let turns = episodes.episodes * episodes.turns;
-    let workload = Workload { answer_s: episodes.turn_s, ..Workload::with_samples(turns) }.polled_every(30.0);
+    let workload =
+        Workload { answer_s: episodes.turn_s, memory_mb: TURNS_MB, ..Workload::with_samples(turns) };
+    let workload = workload.polled_every(30.0);
     let mut counters = run(measured, &workload);
     // Each turn sends the next one by itself; the planner sends only the first.
     counters.add(Usage::SqsRequests, turns - turns / 10.0);

@@ -1,6 +1,6 @@
 //! The assumptions about an installation, compared with the template.
 
-use bench_cost::{IDLE_AIM_USD, Installation, idle};
+use bench_cost::{IDLE_AIM_USD, Installation, MEMORY_MB, Workload, idle};
 
 /// Returns the resources of a type, each as its lines.
 fn resources(kind: &str) -> Vec<String> {
@@ -55,4 +55,23 @@ fn an_idle_installation_is_the_template() {
 fn the_aim_of_an_idle_month_is_met() {
     let usd = idle(&Installation::OURS).usd();
     assert!(usd <= IDLE_AIM_USD, "{usd}");
+}
+
+#[test]
+fn memory_is_the_templates() {
+    let functions = resources("AWS::Serverless::Function");
+    for (name, expected) in MEMORY_MB {
+        let function =
+            functions.iter().find(|function| function.starts_with(&format!("  {name}Function:\n"))).unwrap();
+        let size = function.lines().find_map(|line| line.trim().strip_prefix("MemorySize: "));
+        let memory = match size.map(|size| (size, size.strip_prefix("!Ref "))) {
+            Some((_, Some(parameter))) => default_of(parameter),
+            Some((size, None)) => size.to_owned(),
+            // That of all functions, which the template's globals have.
+            None => "256".to_owned(),
+        };
+        assert_eq!(memory.parse::<f64>().unwrap(), expected, "{name}");
+    }
+    let worker = MEMORY_MB.iter().find(|(name, _)| *name == "Worker").unwrap();
+    assert_eq!(Workload::with_samples(1.0).memory_mb, worker.1);
 }
