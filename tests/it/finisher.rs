@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bench_domain::report::ReportBuilder;
-use bench_domain::{RunId, RunStatus};
+use bench_domain::{ReportedModels, RunId, RunStatus};
 use bench_queue::Message;
 use bench_state::{EventKind, NewEvent, SampleRecord, Transition};
 use bench_tests::model_server::Reply;
@@ -39,7 +39,10 @@ fn killed_after_closing_one_of_two_benchmarks() {
         let mut builder = ReportBuilder::default();
         let samples = world.samples(&found, first.name.as_str()).await;
         samples.iter().filter_map(SampleRecord::summary).for_each(|summary| builder.add(&summary));
+        let mut models = ReportedModels::default();
+        samples.iter().filter_map(SampleRecord::reported_model).for_each(|model| models.add(model));
         let report = builder.finish(plan.items, plan.samples_per_item, 0.9, None).with_clamped_interval();
+        let report = report.with_reported_models(models);
         let closed = first.state.close(now, report).unwrap();
         let event = NewEvent::new(EventKind::BenchmarkCompleted, "Completed").for_benchmark(&first.name);
         let changed =

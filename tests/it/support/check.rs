@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bench_domain::report::ReportBuilder;
 use bench_domain::run::BenchmarkState;
-use bench_domain::{BenchmarkStatus, Outcome, Position, RunId, RunState, RunStatus, Stage};
+use bench_domain::{BenchmarkStatus, Outcome, Position, ReportedModels, RunId, RunState, RunStatus, Stage};
 use bench_queue::Depth;
 use bench_state::{BenchmarkRecord, EventKind, RunFilter, RunWithBenchmarks, SampleRecord, ShardCount};
 
@@ -174,6 +174,9 @@ fn check_report(found: &RunWithBenchmarks, benchmark: &BenchmarkRecord, samples:
         true => again.without_share_interval(),
         false => again.with_clamped_interval(),
     };
+    let mut models = ReportedModels::default();
+    samples.iter().filter_map(SampleRecord::reported_model).for_each(|model| models.add(model));
+    again = again.with_reported_models(models);
     again.judge_spent = report.judge_spent;
     (again.user_spent, again.user_cost) = (report.user_spent, report.user_cost);
     again.error_causes = report.error_causes.clone();
