@@ -65,7 +65,8 @@ impl ItemCache {
     ) -> Result<Bytes, DatasetError> {
         let start = block * BLOCK_BYTES;
         let key = (data_key.to_owned(), block);
-        let load = blobs.get_block(data_key, start, BLOCK_BYTES);
+        // In a box, since the futures of all callers contain this one.
+        let load = Box::pin(blobs.get_block(data_key, start, BLOCK_BYTES));
         let bytes = self.0.get_or_load(&key, load, |bytes| data_key.len() + bytes.len()).await?;
         let at =
             |place: u64| usize::try_from(place.saturating_sub(start)).unwrap_or(usize::MAX).min(bytes.len());
