@@ -155,6 +155,7 @@ pub fn run(measured: &[MeasuredRun], workload: &Workload) -> Counters {
     calls(&mut counters, &expected.export, workload.exports);
     polling(&mut counters, workload);
     waiting(&mut counters, workload);
+    reading(&mut counters, small, workload);
     compute(&mut counters, workload);
     storage(&mut counters, &expected, workload);
     // Answers of the API and archives; questions go to providers on the internet.
@@ -213,6 +214,15 @@ fn waiting(counters: &mut Counters, workload: &Workload) {
     counters.add(Usage::DynamoDbReadUnits, events * (shards + PROGRESS_READ_UNITS));
     // Each environment decrypts the caller's key once.
     counters.add(Usage::KmsRequests, (workload.environments() - 1.0).max(0.0));
+}
+
+/// Adds reads of the dataset. A process keeps what it read together with the neighbors of an item, and the measured runs had one
+/// process: each further environment reads for itself, and each invocation may need another part.
+fn reading(counters: &mut Counters, small: &MeasuredRun, workload: &Workload) {
+    let read =
+        small.run.get("worker").and_then(|calls| calls.get("S3.GetObject")).map_or(0.0, |tally| tally.calls);
+    let others = (workload.environments() - 1.0).max(0.0);
+    counters.add(Usage::S3Reads, others * read + workload.invocations());
 }
 
 /// Adds invocations, memory and logs.

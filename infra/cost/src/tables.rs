@@ -97,6 +97,8 @@ fn assumptions(page: &mut String, reference: &Workload) {
            answer relative to the average.\n\
          - While it waits for answers, each invocation checks every two seconds whether the run was canceled, and each\n  \
            environment tries once a second to write a progress event.\n\
+         - Each environment of the worker reads the dataset as often as the one process of the measured runs, and once more for each\n  \
+           invocation.\n\
          - Lambda receives and deletes ten messages with one request each. At an idle queue it keeps {} long polls of {} s\n  \
            open; there are {} such queues. Dead-letter queues have no event source mapping: a schedule invokes `dead-letters`\n  \
            every five minutes.\n\
