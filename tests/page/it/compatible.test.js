@@ -156,6 +156,7 @@ pageTest('a canceled run has a protocol of what was done', async ({ bench, model
   await bench.until(id, ({ benchmarks: [b] }) => b.completed_samples === 1)
   await bench.api('POST', `/api/runs/${id}/cancel`)
   assert.equal((await bench.ended(id)).status, 'canceled')
+  await bench.until(id, ({ benchmarks: [b] }) => b.status !== 'running')
   const { page } = await open(`/runs/${id}`)
   await settled(page)
   const { text } = await savedProtocol(page)
