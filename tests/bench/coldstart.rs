@@ -4,9 +4,13 @@
 //! on loopback. All functions and the empty one take turns, so that they run under the same conditions. It prints the
 //! time from the start of the process until it asks for its first event and until its first response, the time of
 //! later responses, memory, and the size of the archive to upload. The first event makes each function read its
-//! table, which must not open new connections after init; the benchmark counts them.
+//! table, which must not open new connections after init; the benchmark counts them. Then it measures the worker with
+//! batches of ten samples ([`worker_batch`]).
 //!
-//! `bench-coldstart [PROFILE] [ROUNDS]`; `make bench-lambda` uses the deployed profile and 20 rounds.
+//! `bench-coldstart [PROFILE] [ROUNDS]`; `make bench-lambda` uses the deployed profile and 20 rounds. With 0 rounds, only the
+//! worker is measured.
+
+mod worker_batch;
 
 use std::collections::BTreeMap;
 use std::io::{Cursor, Write};
@@ -51,11 +55,23 @@ async fn main() -> anyhow::Result<()> {
     let mut args = std::env::args().skip(1);
     let profile = args.next().unwrap_or_else(|| "lambda".to_owned());
     let rounds: usize = args.next().map_or(Ok(ROUNDS), |text| text.parse()).context("ROUNDS is a number")?;
-    ensure!(rounds > 0, "at least one round");
     let building = profile.clone();
     let binaries = tokio::task::spawn_blocking(move || build(&building)).await??;
     let dir = tempfile::tempdir()?;
-    let aws = AwsEndpoint::start(&dir.path().join("data"), None).await?;
+    let opened = if rounds > 0 { measure_starts(&profile, rounds, &binaries, dir.path()).await? } else { 0 };
+    worker_batch::measure_and_print(&binaries, dir.path()).await?;
+    ensure!(opened == 0, "{opened} connections were opened by first events: init has to open them");
+    Ok(())
+}
+
+/// Starts all functions in turn, prints the table, and returns the number of connections that first events opened.
+async fn measure_starts(
+    profile: &str,
+    rounds: usize,
+    binaries: &BTreeMap<String, PathBuf>,
+    dir: &Path,
+) -> anyhow::Result<u64> {
+    let aws = AwsEndpoint::start(&dir.join("data"), None).await?;
     let names: Vec<&str> = [HELLO].into_iter().chain(FUNCTIONS).collect();
     let mut measured: BTreeMap<&str, Measurements> = BTreeMap::new();
     // Round 0 loads the binaries into memory and isn't counted.
@@ -76,12 +92,10 @@ async fn main() -> anyhow::Result<()> {
             }
         }
     }
-    let sizes = names.iter().map(|name| Ok((*name, binary_and_zip_bytes(&binaries, name)?)));
+    let sizes = names.iter().map(|name| Ok((*name, binary_and_zip_bytes(binaries, name)?)));
     let sizes: BTreeMap<&str, (usize, usize)> = sizes.collect::<anyhow::Result<_>>()?;
-    print(&profile, rounds, &names, &mut measured, &sizes);
-    let opened: u64 = measured.values().map(|measured| measured.opened).sum();
-    ensure!(opened == 0, "{opened} connections were opened by first events: init has to open them");
-    Ok(())
+    print(profile, rounds, &names, &mut measured, &sizes);
+    Ok(measured.values().map(|measured| measured.opened).sum())
 }
 
 /// Measures one start: until the first event is requested, until it is answered, and later events.

@@ -185,9 +185,34 @@ impl Function {
     /// # Errors
     /// Fails if /proc doesn't have the value.
     pub fn resident_kib(&self) -> anyhow::Result<u64> {
+        self.status_kib("VmRSS:")
+    }
+
+    /// Returns the largest resident memory that the process had, in KiB.
+    ///
+    /// # Errors
+    /// Fails if /proc doesn't have the value.
+    pub fn peak_kib(&self) -> anyhow::Result<u64> {
+        self.status_kib("VmHWM:")
+    }
+
+    fn status_kib(&self, name: &'static str) -> anyhow::Result<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.id()))?;
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).context("no VmRSS")?;
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).context(name)?;
         Ok(line.trim().trim_end_matches("kB").trim().parse()?)
+    }
+
+    /// Returns the CPU time that the running threads of the process have used.
+    ///
+    /// # Errors
+    /// Fails if /proc doesn't have it.
+    pub fn cpu_time(&self) -> anyhow::Result<Duration> {
+        let mut ns = 0;
+        for thread in std::fs::read_dir(format!("/proc/{}/task", self.id()))? {
+            let stat = std::fs::read_to_string(thread?.path().join("schedstat"))?;
+            ns += stat.split_whitespace().next().context("no CPU time")?.parse::<u64>()?;
+        }
+        Ok(Duration::from_nanos(ns))
     }
 }
 

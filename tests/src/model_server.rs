@@ -58,6 +58,8 @@ pub enum Reply {
     Later(Duration, String),
     /// A streamed answer with this text, sent as soon as the value is true.
     Once(watch::Receiver<bool>, String),
+    /// Another reply, sent as soon as the value is true.
+    Held(watch::Receiver<bool>, Box<Reply>),
     /// A stream that is interrupted in the middle.
     HalfStream(String),
     /// A stream that contains all of this text, but ends before the model reports that it is done.
@@ -305,6 +307,13 @@ async fn answer(
         tokio::time::sleep(shared.latency).await;
     }
     let stream = stream.get_mut();
+    let reply = match reply {
+        Reply::Held(mut is_time, reply) => {
+            let _ = is_time.wait_for(|is_time| *is_time).await;
+            *reply
+        }
+        reply => reply,
+    };
     match reply {
         Reply::Text(text) => {
             stream.write_all(&streamed_answer(&text, Some("stop"), true, &request.body)).await?
@@ -363,6 +372,7 @@ async fn answer(
             return Ok(true);
         }
         Reply::Nothing => return Ok(false),
+        Reply::Held(..) => anyhow::bail!("a reply is held once"),
         Reply::Hang(time) => {
             // A waiting client sends nothing more, so a completed read means that it disconnected.
             if tokio::time::timeout(time, stream.read(&mut [0])).await.is_ok() {

@@ -163,10 +163,15 @@ impl RuntimeApi {
 
     /// Sends the function an event that may be invalid JSON.
     pub fn offer_text(&self, event: impl Into<String>) -> Invocation {
+        self.offer_within(event, TIMEOUT_DEFAULT)
+    }
+
+    /// Sends the function an event with a time limit.
+    pub fn offer_within(&self, event: impl Into<String>, timeout: Duration) -> Invocation {
         let (sender, parts) = mpsc::unbounded_channel();
         let id = format!("{:032x}", rand_id());
         lock(&self.shared.open).insert(id.clone(), sender);
-        let event = Event { id, body: Bytes::from(event.into()), timeout: TIMEOUT_DEFAULT };
+        let event = Event { id, body: Bytes::from(event.into()), timeout };
         lock(&self.shared.waiting).push_back(event);
         self.shared.offered.notify_one();
         Invocation { parts }
