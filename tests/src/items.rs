@@ -4,9 +4,10 @@ use std::fmt::Write as _;
 
 use serde_json::json;
 
-/// Returns rows in MMLU-Pro's columns: 70 worked examples, then the items, about as long as real ones.
+/// Returns rows in MMLU-Pro's columns: 70 worked examples, then the items. With four `sentences` of context, they are about
+/// as long as real ones.
 #[must_use]
-pub fn mmlu_pro_like(count: usize) -> String {
+pub fn ten_option_items(count: usize, sentences: usize) -> String {
     const CATEGORIES: [&str; 14] = [
         "biology",
         "business",
@@ -29,7 +30,8 @@ pub fn mmlu_pro_like(count: usize) -> String {
         let cot =
             if example { "A: Let's think step by step. It follows at once. The answer is (B)." } else { "" };
         let options: Vec<String> = (0..10).map(|option| format!("{} units", number + option)).collect();
-        let context = "The quantities are given in the usual units and nothing else changes. ".repeat(4);
+        let context =
+            "The quantities are given in the usual units and nothing else changes. ".repeat(sentences);
         let row = json!({
             "question_id": number,
             "question": format!("[item {number}] {context}Which of these is one more than {number}?"),

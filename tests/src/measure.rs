@@ -20,7 +20,7 @@ use bench_runs::{Order, Orderer, TrustedSettings};
 use bench_stack::{Stack, StackOptions};
 use tower::ServiceExt;
 
-use crate::items::mmlu_pro_like;
+use crate::items::ten_option_items;
 use crate::model_server::{ModelRequest, ModelServer, Reply};
 
 /// The measured benchmark, with one sample per item.
@@ -92,7 +92,7 @@ pub async fn measure(items: usize, dir: &Path) -> anyhow::Result<MeasuredRun> {
     options.vars = [("HF_HUB_OFFLINE".to_owned(), "1".to_owned())].into();
     let mut stack = Stack::open(options).await?;
     let file = dir.join(format!("items-{items}.jsonl"));
-    std::fs::write(&file, mmlu_pro_like(items))?;
+    std::fs::write(&file, ten_option_items(items, 4))?;
     let benchmark = bench_benchmarks::find(BENCHMARK).context("there is no such benchmark")?;
     let taken = stack.library.import_local(benchmark, &file, &NoProgress).await?;
     stack.start().await?;
