@@ -37,6 +37,7 @@ lint:
 bench:
 	$(CARGO) build --release --locked --package bench-cli --package bench-tests
 	target/release/bench-load
+	target/release/bench-reports
 	target/release/bench-sandboxes
 	target/release/bench-jobs
 	target/release/bench-episodes
