@@ -86,7 +86,8 @@ pub struct BenchmarkReport {
     /// Counts and score of each group of items.
     #[serde(default)]
     pub groups: BTreeMap<String, GroupReport>,
-    /// Model ids that the provider reported; `None` in reports of older versions.
+    /// Model ids that the provider reported; `None` in reports of older versions, or if they have more than 4 KiB. Samples
+    /// have them, too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reported_models: Option<ReportedModels>,
     /// Additional results of the benchmark's protocol.
@@ -145,10 +146,10 @@ impl BenchmarkReport {
         Self { error_causes, ..self }
     }
 
-    /// Adds the model ids that the provider reported.
+    /// Adds the model ids that the provider reported, unless they have more than 4 KiB.
     #[must_use]
     pub fn with_reported_models(self, models: ReportedModels) -> Self {
-        Self { reported_models: Some(models), ..self }
+        Self { reported_models: models.fits_report().then_some(models), ..self }
     }
 
     /// Returns true if every planned sample has ended.

@@ -70,8 +70,8 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Returns the sums of a report; `None` if samples have to be read for them, because the report is of an older version
-    /// or of a benchmark that was stopped.
+    /// Returns the sums of a report; `None` if samples have to be read for them, because the report is of an older version,
+    /// has no model ids since they are too long, or is of a benchmark that was stopped.
     fn from_report(report: &BenchmarkReport) -> Option<Self> {
         let models = report.reported_models.clone()?;
         report.is_complete().then(|| Self {
