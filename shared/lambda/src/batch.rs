@@ -64,8 +64,8 @@ where
 
 /// Handles a batch of messages from dead-letter queues, which the ARN of each message identifies.
 ///
-/// Passes messages that no version of this program wrote to `keep`. Leaves messages of other versions in place, to be
-/// received again a minute later or after it, until that version handles them or their retention ends.
+/// Passes messages that no version of this program wrote to `keep`. Hides messages of other versions for a minute, until
+/// that version handles them or their retention ends.
 pub async fn handle_dead_batch<F, Fut, K, Kept, E>(
     event: SqsEvent,
     queues: &Queues,

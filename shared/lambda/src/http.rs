@@ -59,11 +59,18 @@ async fn add_deadline(mut request: Request, next: Next) -> Response {
     }
     let response = next.run(request).await;
     match response.status() {
-        StatusCode::SERVICE_UNAVAILABLE => metrics::count(metrics::HANDLER_ERRORS, 1.0),
-        status if status.is_server_error() => metrics::count_failure(metrics::HANDLER_ERRORS),
+        status if is_failure(status) => metrics::count_failure(metrics::HANDLER_ERRORS),
+        status if status.is_server_error() => metrics::count(metrics::HANDLER_ERRORS, 1.0),
         _ => {}
     }
     response
+}
+
+/// Returns true for server errors except 501 and 503, which refuse a request as intended. Otherwise, any caller could
+/// raise the alarm of a deployment without a sign-in.
+fn is_failure(status: StatusCode) -> bool {
+    let is_refusal = matches!(status, StatusCode::NOT_IMPLEMENTED | StatusCode::SERVICE_UNAVAILABLE);
+    status.is_server_error() && !is_refusal
 }
 
 /// Repairs a request so that `lambda_http` can build its URL. `lambda_http` builds it from headers that any caller can
@@ -209,6 +216,14 @@ mod tests {
         let service = ServiceBuilder::new().map_request(repair_event as fn(_) -> _);
         let answer = service.service(Adapter::from(router())).oneshot(event).await.unwrap();
         serde_json::to_value(answer).unwrap()
+    }
+
+    #[test]
+    fn refusals_are_no_failures() {
+        let failures = (100..1_000).filter(|code| is_failure(StatusCode::from_u16(*code).unwrap()));
+        let refusals = [501, 503];
+        let expected = (500..600).filter(|code| !refusals.contains(code));
+        assert_eq!(failures.collect::<Vec<u16>>(), expected.collect::<Vec<u16>>());
     }
 
     #[tokio::test]

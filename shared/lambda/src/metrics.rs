@@ -44,8 +44,8 @@ pub const MODEL_SPEND_USD: &str = "ModelSpendUsd";
 pub const WRONG_ADMIN_SECRETS: &str = "WrongAdminSecrets";
 /// Requests answered with 500 or more, and scheduled tasks that failed.
 pub const HANDLER_ERRORS: &str = "HandlerErrors";
-/// Failures of all functions together: failed messages and tasks, and requests answered with 500 or more. A 503 isn't
-/// one, since it refuses a request as intended, such as during maintenance.
+/// Failures of all functions together: failed messages and tasks, archives that can't be signed, and requests answered
+/// with 500 or more. A 501 or 503 isn't one, since it refuses a request as intended, such as during maintenance.
 pub const FAILURES: &str = "Failures";
 
 /// Maximum number of metrics per line in CloudWatch.
@@ -74,6 +74,11 @@ pub fn count(name: &'static str, value: f64) {
 pub fn count_failure(name: &'static str) {
     count(name, 1.0);
     count(FAILURES, 1.0);
+}
+
+/// Returns the sum of a metric since metrics were printed last. Tests read it.
+pub fn pending(name: &str) -> f64 {
+    COLLECTOR.get().map_or(0.0, |collector| collector.pending(name))
 }
 
 /// Prints the metrics when it goes out of scope, also after a panic of the handler.
@@ -110,6 +115,10 @@ impl Collector {
         if value.is_finite() {
             *self.sums.lock().unwrap_or_else(PoisonError::into_inner).entry(name).or_default() += value;
         }
+    }
+
+    fn pending(&self, name: &str) -> f64 {
+        self.sums.lock().unwrap_or_else(PoisonError::into_inner).get(name).copied().unwrap_or_default()
     }
 
     /// Returns lines with the counts since the last call, usually one or none.

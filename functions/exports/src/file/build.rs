@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use bench_blobs::{Upload, exports_prefix};
 use bench_domain::{RunId, Timestamp};
+use bench_lambda::metrics;
 use bench_signing::{ArchiveWriter, ManifestFields, SigningKey};
 use bench_state::{Results, RunWithBenchmarks};
 use futures_util::{StreamExt, stream};
@@ -64,7 +65,11 @@ impl Exports {
         // Read once, since the keys may change while the file is built.
         let signing = match format {
             ExportFormat::Csv | ExportFormat::Jsonl | ExportFormat::Markdown | ExportFormat::Pdf => None,
-            ExportFormat::Zip => Some(DatedKey::new(self.signing_key()?, completed_at)),
+            ExportFormat::Zip => {
+                // The response is a 503, which doesn't count as a failure by itself.
+                let key = self.signing_key().inspect_err(|_| metrics::count(metrics::FAILURES, 1.0))?;
+                Some(DatedKey::new(key, completed_at))
+            }
         };
         let named_key = (format == ExportFormat::Pdf).then(|| NamedKey::new(self));
         let key = match &named_key {

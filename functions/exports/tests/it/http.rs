@@ -11,6 +11,7 @@ use axum::body::Body;
 use axum::response::Response;
 use bench_domain::Code;
 use bench_exports::{ExportFormat, Exports, ExportsConfig, router};
+use bench_lambda::metrics;
 use bench_signing::{KeyError, Limits, verify_bytes};
 use bench_web::{ServerConfig, finish};
 use http::{Request, StatusCode};
@@ -306,8 +307,14 @@ async fn problems_with_keys_are_reported() {
         json!({ "detail": "Invalid BENCH_SIGNING_PRIVATE_KEY", "code": "signing_key_invalid" }),
     );
     let export = format!("/api/runs/{}/export?format=zip", script.run);
-    for path in ["/api/exports/public-key", "/.well-known/bench-runner-keys.json", &export] {
+    metrics::start("bench-test", "bench-test-exports");
+    for (path, failures) in
+        [("/api/exports/public-key", 0.0), ("/.well-known/bench-runner-keys.json", 0.0), (&*export, 1.0)]
+    {
+        let before = metrics::pending(metrics::FAILURES);
         assert_eq!(json_of(get(&app, path, &[]).await).await, unavailable, "{path}");
+        // Anybody may call the other routes; only an export that can't be signed raises an alarm.
+        assert_eq!(metrics::pending(metrics::FAILURES) - before, failures, "{path}");
     }
     let (status, verdict) = json_of(upload(&app, FILE, SIGNED).await).await;
     assert_eq!((status, &verdict["valid"]), (StatusCode::OK, &json!(false)));
