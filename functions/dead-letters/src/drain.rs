@@ -1,4 +1,4 @@
-//! Empties the dead-letter queues when a schedule asks for it, as deployed.
+//! Empties the dead-letter queues. On AWS, a schedule invokes it.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -15,12 +15,12 @@ const RESERVE: Duration = Duration::from_secs(30);
 /// The task that the schedule's input names.
 const TASK: &str = "drain";
 
-/// Number of dead letters handled, and of those that stay in their queues.
+/// Numbers of deliveries of dead letters. A message that is delivered twice in one invocation counts twice.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Drained {
-    /// Messages that are no longer needed and were deleted.
+    /// Deliveries after which the message was no longer needed and was deleted.
     pub handled: usize,
-    /// Messages that failed or are of another version of the program. They are received again later.
+    /// Deliveries that failed, or whose message is of another version of the program. The message is received again later.
     pub left: usize,
 }
 

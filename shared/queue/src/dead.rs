@@ -1,4 +1,4 @@
-//! Receiving from dead-letter queues by a function that looks there from time to time.
+//! Receiving from dead-letter queues by a scheduled function.
 //!
 //! Deployed, Lambda's event source mappings receive from the queues themselves, with five requests open at each queue at
 //! all times. Dead letters are too rare to pay for that.

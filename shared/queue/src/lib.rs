@@ -39,6 +39,10 @@ pub const BATCH_MAX: usize = 10;
 pub const RECEIVES_MAX: u32 = 5;
 /// Delay before a failed message is delivered the second time. Five deliveries then spread over seven minutes.
 const RETRY_DELAY: Duration = Duration::from_secs(5);
+/// Longest wait before a dead letter that failed is received again. It is shorter than the five minutes between two
+/// invocations of the function that empties the dead-letter queues, so that each of them counts the message and its
+/// alarm stays on.
+const DEAD_RETRY_WAIT_MAX: Duration = Duration::from_secs(240);
 /// Maximum number of times that a batch is sent while SQS rejects some of its messages.
 const SENDS_MAX: u32 = 8;
 /// Longest wait before the rejected part of a batch is sent again, in milliseconds.
@@ -320,7 +324,7 @@ impl Queues {
 
     /// Makes a failed message visible before its visibility timeout ends: after 5, 20, 80 or 320 s, depending on
     /// `deliveries`. After its last delivery it is moved to the dead-letter queue at once. `dead`: the message is in
-    /// the queue's dead-letter queue.
+    /// the queue's dead-letter queue, where it waits 240 s at most and is never moved.
     pub async fn retry_later(
         &self,
         name: QueueName,
@@ -399,7 +403,8 @@ fn retry_wait(retry_delay: Duration, dead: bool, deliveries: u32) -> Duration {
     if !dead && deliveries >= RECEIVES_MAX {
         return Duration::ZERO;
     }
-    retry_delay.saturating_mul(4_u32.saturating_pow(deliveries.clamp(1, RECEIVES_MAX) - 1)).min(DELAY_MAX)
+    let wait_max = if dead { DEAD_RETRY_WAIT_MAX } else { DELAY_MAX };
+    retry_delay.saturating_mul(4_u32.saturating_pow(deliveries.clamp(1, RECEIVES_MAX) - 1)).min(wait_max)
 }
 
 fn variable(name: QueueName) -> String {
@@ -463,6 +468,6 @@ mod tests {
         let waits =
             |dead| [1, 2, 3, 4, 5, 6].map(|deliveries| retry_wait(RETRY_DELAY, dead, deliveries).as_secs());
         assert_eq!(waits(false), [5, 20, 80, 320, 0, 0]);
-        assert_eq!(waits(true), [5, 20, 80, 320, 900, 900]);
+        assert_eq!(waits(true), [5, 20, 80, 240, 240, 240]);
     }
 }
