@@ -25,6 +25,16 @@ READERS = {
     "AdminSecret": {"Api", "ApiStream", "Exports", "ExportsStream"},
     "OperatorSecret": {"Api", "Planner", "Worker", "Turns", "Scheduler"},
 }
+# Alarms on sums of failures and on silence, each with its comparison, threshold, period in seconds, number of periods, number
+# of these that raise it, and the treatment of missing data.
+ALARM_RULES = {
+    "DeadLetters": ("GreaterThanThreshold", 0, 300, 2, 1, "notBreaching"),
+    # Three failures of an hourly task, which may be late, fall into 38 periods.
+    "Failures": ("GreaterThanThreshold", 0, 300, 38, 3, "notBreaching"),
+    "Errors": ("GreaterThanThreshold", 0, 300, 3, 3, "notBreaching"),
+    "Throttles": ("GreaterThanThreshold", 0, 300, 3, 2, "notBreaching"),
+    "SchedulerSilent": ("LessThanThreshold", 1, 300, 3, 3, "breaching"),
+}
 # Functions with a function URL, and the bounds of their timeout in seconds: at least the time that clients are promised, at
 # most the time that a client may cost that reads slowly or is gone.
 AT_FUNCTION_URLS = {"ApiStream": (130, 180), "ExportsStream": (240, 300)}
@@ -208,6 +218,18 @@ def check_alarms(template):
         template.check(found.get("Condition") == "HasAlarms", f"{name}: can't be turned off")
         for metric in properties.get("Metrics", []):
             template.check("SEARCH" not in metric.get("Expression", ""), f"{name}: alarms can't search")
+    for name, rule in ALARM_RULES.items():
+        properties = alarms[f"{name}Alarm"]["Properties"]
+        parts = [metric["MetricStat"] for metric in properties.get("Metrics", []) if "MetricStat" in metric]
+        periods = {part["Period"] for part in parts} or {properties.get("Period")}
+        statistics = {part["Stat"] for part in parts} or {properties.get("Statistic")}
+        for period in periods:
+            found = (
+                properties.get("ComparisonOperator"), properties.get("Threshold"), period, properties.get("EvaluationPeriods"),
+                properties.get("DatapointsToAlarm", properties.get("EvaluationPeriods")), properties.get("TreatMissingData"),
+            )
+            template.check(found == rule, f"{name}Alarm: its rule is {found} instead of {rule}")
+        template.check(statistics == {"Sum"}, f"{name}Alarm: its statistics are {statistics}")
     # Without dimensions they are of all functions of the account.
     for name in ("Errors", "Throttles"):
         properties = alarms[f"{name}Alarm"]["Properties"]
