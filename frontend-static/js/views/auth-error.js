@@ -25,6 +25,7 @@ const REASONS = {
   missing_params: 'The sign-in came back without its code or state. Sign in again.',
   invalid_state: 'This sign-in was already used, took longer than 10 minutes, or was begun in another browser. Sign in again.',
   wrong_issuer: 'The sign-in came back from another provider than the one that it was sent to. Sign in again.',
+  too_many_attempts: 'Too many sign-ins were begun from this address. Try again in a minute.',
   provider_unreachable: 'The sign-in provider can’t be reached or takes too long. Try again in a few minutes.',
   provider_invalid: 'The sign-in provider answered with something that this server doesn’t accept. Tell the operator.',
   token_exchange_failed: 'The sign-in provider didn’t accept the code of this sign-in. Sign in again.',

@@ -17,6 +17,9 @@ pub enum SignInError {
     /// The provider's name in the callback isn't that of the configured one.
     #[error("the sign-in came back from another provider than the one that it was sent to; sign in again")]
     WrongIssuer,
+    /// The address began as many sign-ins as it may.
+    #[error("too many sign-ins from this address; try again later")]
+    TooMany,
     /// The provider can't be reached, or takes too long.
     #[error("the sign-in provider can't be reached or takes too long; try again in a few minutes")]
     Unreachable,
@@ -79,6 +82,7 @@ impl SignInError {
             Self::MissingParameters => "missing_params",
             Self::InvalidState => "invalid_state",
             Self::WrongIssuer => "wrong_issuer",
+            Self::TooMany => "too_many_attempts",
             Self::Unreachable => "provider_unreachable",
             Self::BadProvider => "provider_invalid",
             Self::ExchangeRefused => "token_exchange_failed",

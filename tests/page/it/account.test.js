@@ -265,6 +265,7 @@ pageTest('a failed sign-in says why, and how to go on', async (world) => {
   /** @type {[string, string, string | null][]} query, sentence of the site, quotation */
   const texts = [
     ['?error=access_denied&description=Call%20555.', 'The sign-in was canceled or not allowed.', null],
+    ['?error=too_many_attempts', 'Too many sign-ins were begun from this address. Try again in a minute.', null],
     ['?error=missing_params', 'The sign-in came back without its code or state. Sign in again.', null],
     ['?error=slow_down', unknown, 'slow_down'],
     ['?error=toString&description=Call%20555.', unknown, 'Call 555.'],

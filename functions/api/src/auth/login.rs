@@ -30,8 +30,8 @@ const MOVED: &str = "moved";
     get, path = "/api/auth/login", tag = "sign-in",
     params(("return_to" = Option<String>, Query, description = "Path on this site to show after the sign-in; `/` by default")),
     responses(
-        (status = 307, description = "To the provider; to `/auth/error` if it can't be reached"),
-        (status = 429, body = ErrorBody, description = "Too many sign-ins from this address; `Retry-After` has the seconds to wait"),
+        (status = 307, description = "To the provider; to `/auth/error` if it can't be reached, or if a browser began too many sign-ins"),
+        (status = 429, body = ErrorBody, description = "Too many sign-ins from this address, of a caller that doesn't accept HTML; `Retry-After` has the seconds to wait"),
         (status = 501, body = ErrorBody, description = "This server has no sign-in"),
     ),
 )]
@@ -46,15 +46,25 @@ pub(crate) async fn login(State(api): State<Arc<Api>>, request: Request) -> Resu
     }
     if !api.access.local {
         let counted = api.sign_ins.count(&caller_address(&parts), SIGN_INS_PER_MINUTE);
-        counted.map_err(|wait| {
-            let detail = "too many sign-ins from this address; try again later";
-            ApiError::new(Code::TooManyAttempts, detail).after(wait)
-        })?;
+        if let Err(wait) = counted {
+            let error = SignInError::TooMany;
+            return if shows_pages(&parts) {
+                Ok(failed(&error, []))
+            } else {
+                Err(ApiError::new(Code::TooManyAttempts, error.to_string()).after(wait))
+            };
+        }
     }
     Ok(match begin(&api, &visit, return_to).await {
         Ok((address, cookie)) => redirect(&address, [cookie]),
         Err(error) => failed(&error, []),
     })
+}
+
+/// Returns true if a browser goes to the address, and shows what comes.
+fn shows_pages(parts: &Parts) -> bool {
+    let accepted = parts.headers.get(header::ACCEPT).and_then(|value| value.to_str().ok());
+    accepted.is_some_and(|types| types.to_ascii_lowercase().contains("text/html"))
 }
 
 async fn begin(

@@ -18,6 +18,8 @@ pub(super) struct Visit<'a> {
 }
 
 impl<'a> Visit<'a> {
+    /// Creates the visit of a request.
+    ///
     /// # Errors
     /// 501 if the server has no sign-in.
     pub(super) fn new(api: &'a Api, parts: &'a Parts) -> Result<Self, ApiError> {

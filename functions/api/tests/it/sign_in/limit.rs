@@ -32,6 +32,16 @@ async fn an_address_begins_a_bounded_number_of_sign_ins() {
         assert!((1..=60).contains(&wait), "{wait}");
         assert!(!refused.headers.contains_key("set-cookie"));
     }
+    // Readers get the page that explains it.
+    let browser_headers =
+        [("x-forwarded-for", "192.0.2.1"), ("accept", "text/html,application/xhtml+xml,*/*;q=0.8")];
+    let shown = server.ask("GET", LOGIN, &browser_headers, Body::empty()).await;
+    assert_eq!(shown.status, 307, "{}", shown.text);
+    assert_eq!(
+        location(&shown),
+        "/auth/error?error=too_many_attempts&description=too+many+sign-ins+from+this+address%3B+try+again+later"
+    );
+    assert!(!shown.headers.contains_key("set-cookie"));
     let other = server.ask("GET", LOGIN, &from("192.0.2.2"), Body::empty()).await;
     assert_eq!(other.status, 307, "another address isn't limited");
 
