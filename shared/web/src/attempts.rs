@@ -1,4 +1,4 @@
-//! Failed attempts by address within a minute.
+//! Attempts by address within a minute.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -16,7 +16,7 @@ const WINDOW: Duration = Duration::from_secs(60);
 const ADDRESSES_MAX: usize = 10_000;
 const ADDRESS_CHARS_MAX: usize = 64;
 
-/// Counts failed attempts by the caller's address. Each process counts separately.
+/// Counts attempts by the caller's address. Each process counts separately.
 #[derive(Debug, Default)]
 pub struct Attempts {
     by_address: Mutex<HashMap<String, (Instant, u32)>>,
@@ -48,7 +48,7 @@ impl Attempts {
         Ok(*count)
     }
 
-    /// Uncounts an attempt that did not fail.
+    /// Uncounts an attempt, as one that did not fail where only failed ones count.
     pub fn uncount(&self, address: &str) {
         if let Some((_, count)) = self.lock().get_mut(address) {
             *count = count.saturating_sub(1);
@@ -68,8 +68,8 @@ impl Attempts {
 }
 
 /// Returns the address that a request came from, as far as the server knows it: that of the connection, or
-/// the one that API Gateway appended to `X-Forwarded-For`. An IPv6 address counts as its /64 network. All
-/// callers without an address share one.
+/// the one that API Gateway appended to `X-Forwarded-For`, which is a CloudFront server's for requests through
+/// the distribution. An IPv6 address counts as its /64 network. All callers without an address share one.
 pub fn caller_address(parts: &Parts) -> String {
     caller_address_in(&parts.extensions, &parts.headers)
 }
