@@ -171,8 +171,10 @@ impl Client {
     }
 
     /// Advises on a key if nothing is the caller's: without one, a server on another machine doesn't know the caller.
+    /// A server on this machine does.
     pub(crate) fn hint_at_key(&self) {
-        if self.address().is_some() && self.key.is_none() && self.admin.is_none() {
+        let is_elsewhere = matches!(&self.transport, Transport::Remote(remote) if !remote.is_local());
+        if is_elsewhere && self.key.is_none() && self.admin.is_none() {
             output::hint(&format!(
                 "without a key, the server doesn't know what is yours: set {KEY_VARIABLE} to your key or access token, or name \
                  its variable with --api-key-env"

@@ -58,6 +58,11 @@ impl Remote {
         self.base.as_str().trim_end_matches('/')
     }
 
+    /// Returns true if the server is on this machine.
+    pub(super) fn is_local(&self) -> bool {
+        is_loopback(&self.base)
+    }
+
     pub(super) async fn send(
         &self,
         method: Method,

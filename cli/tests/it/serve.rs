@@ -220,7 +220,11 @@ fn a_server_for_others_without_an_admin_says_how_to_give_access() {
 #[test]
 fn an_empty_list_of_ones_own_advises_on_the_key() {
     let server_dir = TestDir::new();
-    let server = Server::start(&server_dir, &[]);
+    let server = Server::start_with(&server_dir, &["--host", "0.0.0.0"], &[("ADMIN_SECRET", "hush")]);
+    // Its address from other machines isn't loopback.
+    let exposed = server.address.replace("127.0.0.1", "0.0.0.0");
+    let local_dir = TestDir::new();
+    let local = Server::start(&local_dir, &[]);
     let dir = TestDir::new();
     let hint = "hint: without a key, the server doesn't know what is yours: set BENCH_API_KEY to your key or access token, or name its \
                 variable with --api-key-env\n";
@@ -232,15 +236,17 @@ fn an_empty_list_of_ones_own_advises_on_the_key() {
             (&["--mine"], &[("BENCH_ADMIN_SECRET", "hush")], false),
             (&[], &[], false),
         ] {
-            let args = [command, more, &["--server", &server.address]].concat();
+            let args = [command, more, &["--server", &exposed]].concat();
             let output = dir.command(&args).envs(vars.iter().copied()).output().unwrap();
             let stderr = String::from_utf8(output.stderr).unwrap();
             assert!(output.status.success(), "{args:?}: {stderr}");
             assert_eq!(stderr.contains(hint), is_hinted, "{args:?} {vars:?}: {stderr}");
         }
-        // The data directory's own API serves its user.
-        let output = dir.bench(&[command, &["--mine"]].concat());
-        assert!(!output.stderr.contains("hint:"), "{}", output.stderr);
+        // A server on this machine and the data directory's own API serve its user.
+        for at in [&["--server", &local.address][..], &[]] {
+            let output = dir.bench(&[command, &["--mine"], at].concat());
+            assert!(output.code == 0 && !output.stderr.contains("hint:"), "{at:?}: {}", output.stderr);
+        }
     }
 }
 
