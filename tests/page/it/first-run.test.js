@@ -56,3 +56,39 @@ pageTest('what to know about the only benchmark of a run is said once', async ({
   await cautions.getByText('prompt: own').waitFor()
   assert.equal(await page.getByRole('region', { name: 'Benchmarks' }).getByRole('row').getByText('DEMO').count(), 0)
 })
+
+pageTest('the demo is ordered once, and its error stays until the key changes', async ({ open }) => {
+  const { page, guard } = await open('/')
+  guard.allow(/429 \(/)
+  const main = page.getByRole('main')
+  let orders = 0
+  /** @type {() => void} */
+  let answer = () => {}
+  await page.route('**/api/runs', async (route) => {
+    if (route.request().method() !== 'POST') return route.continue()
+    orders += 1
+    await new Promise((resolve) => { answer = () => resolve(null) })
+    await route.fulfill({ status: 429, json: { detail: 'too many orders', code: 'order_rate_limit' } })
+  })
+  const change = (/** @type {string | null} */ key) => page.evaluate(async (key) => {
+    const [{ api }, { session }] = await Promise.all([import(/** @type {any} */ ('/page/js/core/api.js')), import(/** @type {any} */ ('/page/js/core/session.js'))])
+    if (key !== null) api.key = key
+    await session.load()
+  }, key)
+  await main.getByRole('button', { name: 'Run the demo' }).click()
+  const pending = main.getByRole('button', { name: 'Starting…' })
+  await pending.waitFor()
+  for (const key of ['sk-other', null]) {
+    await change(key)
+    assert.ok(await pending.isDisabled(), 'an order is on its way')
+  }
+  answer()
+  const refusal = main.getByText('too many orders')
+  await refusal.waitFor()
+  assert.ok(await main.getByRole('button', { name: 'Run the demo' }).isEnabled())
+  await change(null)
+  assert.equal(await refusal.count(), 1, 'the state of the sign-in doesn\'t hide it')
+  await change('')
+  assert.equal(await refusal.count(), 0)
+  assert.equal(orders, 1)
+})

@@ -20,26 +20,34 @@ export async function showFirstVisit(root, { signal }) {
   await useStyles('views/new-run.css')
   const errors = h('div', null)
   const button = h('button', { type: 'button', class: 'button primary' }, 'Run the demo')
+  let isOrdered = false
+  /** @type {Error | null} */
+  let failed = null
+  // The server knows who may order it, except by a key of the page, which only an order tells.
+  const show = () => {
+    const isAllowed = session.state?.may_order_oracle !== false || api.key || api.adminSecret
+    button.disabled = isOrdered || !isAllowed
+    button.textContent = isOrdered ? 'Starting…' : 'Run the demo'
+    replace(errors, ...(isOrdered ? [] : !isAllowed ? notAllowed() : failed ? refusal(failed) : []))
+  }
   button.addEventListener('click', async () => {
-    button.disabled = true
-    button.textContent = 'Starting…'
+    isOrdered = true
+    failed = null
+    show()
     try {
       /** @type {Api.CreatedView} */
       const run = await api.post('/api/runs', ORDER, { signal })
       router.go(`/runs/${run.id}`)
     } catch (error) {
-      if (!signal.aborted) replace(errors, ...refusal(/** @type {Error} */ (error)))
-      button.disabled = false
-      button.textContent = 'Run the demo'
+      if (signal.aborted) return
+      isOrdered = false
+      failed = /** @type {Error} */ (error)
+      show()
     }
   })
-  // The server knows who may order it, except by a key of the page, which only an order tells.
-  const show = () => {
-    button.disabled = session.state?.may_order_oracle === false && !api.key && !api.adminSecret
-    replace(errors, ...(button.disabled ? notAllowed() : []))
-  }
   session.addEventListener('change', show, { signal })
-  api.addEventListener('key', show, { signal })
+  // With another key, the order may not fail again.
+  api.addEventListener('key', () => { failed = null; show() }, { signal })
   show()
   const form = h('div', { class: 'view' })
   replace(root,
