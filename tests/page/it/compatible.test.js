@@ -123,6 +123,26 @@ pageTest('the protocol of a benchmark is saved with every item', async ({ bench,
   for (const part of [run.id, 'oracle', 'page', '**Prompt**', '**Response**', '**Expected**', 'hash ', 'tokens ']) assert.ok(text.includes(part), `the protocol has ${part}`)
 })
 
+pageTest('a protocol is saved without the benchmark\'s name if that can\'t be loaded', async ({ bench, open }) => {
+  const run = await bench.ended((await bench.order({ subset_count: 2 })).id)
+  const { page, guard } = await open(`/runs/${run.id}`)
+  await settled(page)
+  guard.allow(/503 \(/)
+  let asked = 0
+  await page.route(/\/api\/benchmarks\?/, (route) => { asked += 1; return route.fulfill({ status: 503, json: { detail: 'not now', code: 'internal' } }) })
+  const texts = await page.evaluate(async (id) => {
+    const [{ protocolOf }, { ApiSource }] = await Promise.all([import(/** @type {any} */ ('/page/js/views/run/protocol.js')), import(/** @type {any} */ ('/page/js/core/source.js'))])
+    const source = new ApiSource(id)
+    const run = await source.run()
+    const textOf = async (/** @type {AbortSignal | undefined} */ signal) => new Blob(await protocolOf({ source, run, b: run.benchmarks[0], signal })).text()
+    return [await textOf(undefined), await textOf(AbortSignal.abort()).catch((error) => error.name)]
+  }, run.id)
+  assert.match(texts[0], /^# Benchmark protocol: `mmlu_pro`\n/)
+  assert.equal(texts[0].match(/^## \d+\. Item /gm)?.length, 2)
+  assert.equal(texts[1], 'AbortError')
+  assert.ok(asked > 0)
+})
+
 pageTest('the page writes the same protocol as the server', async ({ bench, model, open }) => {
   model.answer = ({ text, before }) => ({ text: before ? '# Not a heading\n\n````\nThe answer is (B).\n' : `<b>none</b> ${text.length}`, reasoning: 'a `thought`' })
   const order = { model_id: 'openai-compatible/m`1', subset_count: 4, subset_seed: '*seed*', samples: 2 }

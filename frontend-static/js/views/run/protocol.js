@@ -53,7 +53,8 @@ export async function saveProtocol({ source, run, b, button, signal }) {
  * @returns {Promise<BlobPart[]>}
  */
 export async function protocolOf({ source, run, b, signal, tell }) {
-  const name = await source.nameOf(b.benchmark_name, signal)
+  // Without its name, the file still has everything else.
+  const name = await source.nameOf(b.benchmark_name, signal).catch((error) => { if (signal?.aborted) throw error; return null })
   /** @type {BlobPart[]} */
   const parts = []
   let done = 0
