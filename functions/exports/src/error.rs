@@ -1,7 +1,7 @@
 //! Errors of exports.
 
 use bench_blobs::BlobError;
-use bench_domain::{BenchmarkName, RunId};
+use bench_domain::{BenchmarkName, RunId, is_layout_control};
 use bench_signing::{ArchiveError, CanonicalError, KeyError};
 use bench_state::{RunWithBenchmarks, StateError};
 
@@ -62,7 +62,7 @@ impl ExportError {
     pub(crate) fn no_such_benchmark(found: &RunWithBenchmarks, name: &str) -> Self {
         let of_run = found.benchmarks.iter().map(|record| record.name.clone()).collect();
         // A caller's text stays within its sentence.
-        Self::NoSuchBenchmark { name: name.replace(char::is_control, " "), of_run }
+        Self::NoSuchBenchmark { name: name.replace(is_layout_control, " "), of_run }
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::Router;
 use axum::body::Body;
 use bench_domain::run::JudgeUse;
-use bench_domain::{Generation, Outcome, Verdict};
+use bench_domain::{Generation, Outcome, Verdict, is_layout_control};
 use bench_exports::{ExportError, ExportFormat, ExportOrder, router};
 use bench_web::{ServerConfig, finish};
 use http::{Request, Response};
@@ -237,6 +237,7 @@ async fn orders_of_protocols_are_checked() {
         ("format=md&benchmark=", 200),
         ("format=md&benchmark=aime_2025", 404),
         ("format=md&benchmark=..%2F..%2Fkeys", 404),
+        ("format=md&benchmark=a%E2%80%AEb%0Ac", 404),
         ("format=csv&benchmark=mmlu_pro", 422),
         ("benchmark=mmlu_pro", 422),
     ] {
@@ -247,7 +248,9 @@ async fn orders_of_protocols_are_checked() {
             let body = answer.into_body().collect().await.unwrap().to_bytes();
             let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
             assert_eq!(body["code"], "benchmark_not_in_run");
-            assert!(body["detail"].as_str().unwrap().ends_with("`; it has `mmlu_pro`"), "{body}");
+            let detail = body["detail"].as_str().unwrap();
+            assert!(detail.ends_with("`; it has `mmlu_pro`"), "{body}");
+            assert!(!detail.contains(is_layout_control), "{body}");
             continue;
         }
         if status == 200 && query.contains("ro") {
