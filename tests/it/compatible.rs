@@ -1,5 +1,5 @@
-//! What the public tests of the compatible system ask of a server, in their order, over real HTTP: first the suite for any
-//! address, then the assertions of the suite within the process. `tests/page/it/compatible.test.js` has those for a page.
+//! Public tests of the compatible system, in their order, over real HTTP: first the suite for any address, then the
+//! assertions of the suite within the process. `tests/page/it/compatible.test.js` has those for a page.
 //!
 //! One of them doesn't hold by intention: the number of benchmarks, which is that of this catalog.
 

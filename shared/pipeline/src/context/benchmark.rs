@@ -32,7 +32,7 @@ pub(crate) struct BenchmarkContext {
     templates: OnceCell<Templates>,
 }
 
-/// What all runs of a process keep of their datasets.
+/// Caches of datasets' parts, shared by all runs of a process.
 pub(super) struct DatasetCaches {
     items: ItemCache,
     support: SupportCache,

@@ -1,4 +1,4 @@
-//! What the provider says about itself: its endpoints and its keys, each read anew after a time.
+//! The provider's endpoints and keys, each read again after a time.
 
 use std::sync::PoisonError;
 use std::time::{Duration, Instant};
