@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{Cursor, Read};
 use std::process::{Command, Stdio};
 
-use crate::support::{Said, Script, Stack, VERSION, after, config, item_id, key_ring, script, trusted};
+use crate::support::{self, Said, Script, Stack, VERSION, after, config, item_id, key_ring, script, trusted};
 use bench_domain::run::{JudgeUse, RejudgedRun};
 use bench_domain::{
     Answer, Code, Execution, Finish, Generation, HarvestedFile, JobEnd, JobReport, Outcome, Position, Prompt,
@@ -734,6 +734,7 @@ async fn without_a_key_there_is_a_table_and_no_archive() {
     let stack = Stack::open().await;
     let script = script(1, |_| Some(Said::right("A")));
     script.play(&stack).await;
+    let _alone = support::FAILING_ARCHIVES.lock().await;
     let exports = stack.exports_with(Err(bench_signing::KeyError::NotConfigured), config());
     let refused = exports.build(script.run, ExportFormat::Zip).await.unwrap_err();
     assert_eq!(refused.to_string(), "BENCH_SIGNING_PRIVATE_KEY is not configured");

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::Poll;
 use std::time::Duration;
 
-use crate::support::{Said, Stack, after, config, key_ring, owner_of, script, trusted};
+use crate::support::{FAILING_ARCHIVES, Said, Stack, after, config, key_ring, owner_of, script, trusted};
 use axum::Router;
 use axum::body::Body;
 use axum::response::Response;
@@ -307,6 +307,7 @@ async fn problems_with_keys_are_reported() {
         json!({ "detail": "Invalid BENCH_SIGNING_PRIVATE_KEY", "code": "signing_key_invalid" }),
     );
     let export = format!("/api/runs/{}/export?format=zip", script.run);
+    let _alone = FAILING_ARCHIVES.lock().await;
     metrics::start("bench-test", "bench-test-exports");
     for (path, failures) in
         [("/api/exports/public-key", 0.0), ("/.well-known/bench-runner-keys.json", 0.0), (&*export, 1.0)]
