@@ -30,10 +30,10 @@ use futures_util::{StreamExt, stream};
 pub(crate) const VERSION: &str = "9.8.7";
 pub(crate) const CREATED_AT: Timestamp = Timestamp::from_micros(1_767_322_985_123_456); // 2026-01-02T03:03:05.123456Z
 
-/// Public test key of the vectors: bytes 00..1f.
 /// Held by tests that export archives without a usable key: they share the process's metrics.
-pub static FAILING_ARCHIVES: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+pub(crate) static FAILING_ARCHIVES: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
+/// Public test key of the vectors: bytes 00..1f.
 const PRIVATE_KEY: &str = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 
 /// Address of the bucket for clients. Nothing listens there: tests pass requests on.
