@@ -57,7 +57,8 @@ impl Worker {
         connection.set_prepared_statement_cache_capacity(STATEMENTS_CACHED_MAX);
         connection
             .execute_batch(
-                "PRAGMA synchronous = NORMAL; PRAGMA cache_size = -16000; PRAGMA temp_store = MEMORY;",
+                "PRAGMA synchronous = NORMAL; PRAGMA cache_size = -4000; PRAGMA mmap_size = 0; \
+                 PRAGMA temp_store = MEMORY;",
             )
             .map_err(|error| error.to_string())?;
         let log = (durability == Durability::Full).then(|| WriteAheadLog::for_database(path));

@@ -81,7 +81,7 @@ pub(super) fn connect_writer(path: &Path, full: bool) -> Result<Connection, Stor
     conn.pragma_update(None, "journal_mode", "WAL")?;
     conn.pragma_update(None, "synchronous", if full { "FULL" } else { "NORMAL" })?;
     conn.pragma_update(None, "wal_autocheckpoint", CHECKPOINT_PAGES)?;
-    conn.pragma_update(None, "cache_size", -16_384)?;
+    conn.pragma_update(None, "cache_size", -4_096)?;
     conn.pragma_update(None, "temp_store", "MEMORY")?;
     let layout: i64 = conn.pragma_query_value(None, "user_version", |row| row.get(0))?;
     match layout {
@@ -105,6 +105,7 @@ pub(super) fn connect_reader(path: &Path) -> Result<Connection, StoreError> {
     let conn = Connection::open_with_flags(path, flags)?;
     conn.busy_timeout(BUSY_TIMEOUT)?;
     conn.set_prepared_statement_cache_capacity(STATEMENTS_MAX);
-    conn.pragma_update(None, "cache_size", -4096)?;
+    // A read needs a few pages, and there are several readers.
+    conn.pragma_update(None, "cache_size", -512)?;
     Ok(conn)
 }

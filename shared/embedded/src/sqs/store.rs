@@ -91,7 +91,7 @@ impl Store {
             Durability::Normal => "NORMAL",
         };
         connection.pragma_update(None, "synchronous", synchronous)?;
-        connection.pragma_update(None, "cache_size", -8_000)?;
+        connection.pragma_update(None, "cache_size", -2_000)?;
         Ok(Self { connection })
     }
 
