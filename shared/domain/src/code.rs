@@ -86,7 +86,7 @@ codes! {
     NotOwner = "not_owner", 403;
     /// The request changes something on behalf of a signed-in user, and may come from another site's page.
     CrossSiteRequest = "cross_site_request", 403;
-    /// Too many wrong admin secrets, or keys that a provider refused, came from this address.
+    /// Too many wrong admin secrets, keys that a provider refused, or sign-ins came from this address.
     TooManyAttempts = "too_many_attempts", 429;
     /// Another caller changed the same thing at the same time.
     ConcurrentChange = "concurrent_change", 409;
