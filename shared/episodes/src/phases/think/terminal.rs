@@ -26,6 +26,12 @@ const RECORDING: &str = "recording.cast";
 /// Logs of the terminal, which are kept however many files the agent writes beside them.
 pub(in crate::phases) const TERMINAL_LOGS: [&str; 2] = [PANE, RECORDING];
 
+/// Ends the session of the task's previous step, which has the same name. Without another session, the server of tmux then
+/// exits, and refuses a new session until it is gone.
+const END_EARLIER_SESSION: &str = "tmux kill-session -t terminus-2 2>/dev/null; tries=20; \
+    while [ $tries -gt 0 ] && left=$(tmux list-sessions 2>/dev/null) && [ -z \"$left\" ]; do \
+    tries=$((tries - 1)); sleep 0.1; done; ";
+
 /// A terminal that was started.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Terminal {
@@ -50,8 +56,7 @@ pub(in crate::phases) async fn start(
         return Err(Stop::exception("RuntimeError", with_end(why, &installed)));
     }
     let start = start_session(columns, rows, &format!("{logs}/{PANE}"), &BTreeMap::new());
-    // A session of the task's previous step would have the same name.
-    let before = if index > 0 { "tmux kill-session -t terminus-2 2>/dev/null; " } else { "" };
+    let before = if index > 0 { END_EARLIER_SESSION } else { "" };
     let start = format!("{before}{start} && {{ {KEEP_HISTORY}; true; }}");
     let user = user_name(&step.agent.user);
     let started = shell(program, container, &format!("s{index}-terminal"), &start, user, COMMAND_MAX).await?;
