@@ -13,10 +13,9 @@ use std::time::Duration;
 
 use anyhow::{Context, ensure};
 use bench_sandy::testing::{KEY, Options, SandyServer};
+use bench_tests::process::{CpuOf, cpu_ms};
 use serde_json::{Value, json};
 
-/// Kernel clock ticks per second, the unit of CPU time in /proc on every Linux.
-const TICKS_PER_SECOND: f64 = 100.0;
 const PROGRAMS_DEFAULT: usize = 40;
 /// Sleep of each test of a long program, in seconds. Below the grader's limit of six.
 const TEST_SECONDS: u32 = 3;
@@ -99,9 +98,9 @@ async fn measure(bench: &Path, programs: usize, seconds: u32) -> anyhow::Result<
         .stdout(fs::File::create(&output)?)
         .stderr(Stdio::null())
         .spawn()?;
-    let mut cpu_ms: f64 = 0.0;
+    let mut used_ms: f64 = 0.0;
     let status = loop {
-        cpu_ms = cpu_ms.max(cpu_time_ms(run.id()).unwrap_or_default());
+        used_ms = used_ms.max(cpu_ms(&run.id().to_string(), CpuOf::Process).unwrap_or_default());
         if let Some(status) = run.try_wait()? {
             break status;
         }
@@ -117,14 +116,5 @@ async fn measure(bench: &Path, programs: usize, seconds: u32) -> anyhow::Result<
         .output()?;
     let items: Vec<Value> = serde_json::from_slice(&items.stdout).context("the items cannot be read")?;
     let turns = items.iter().filter_map(|item| item.pointer("/item_metadata/sandbox_attempts")?.as_u64());
-    Ok(ResourceUsage { cpu_ms, turns: turns.sum(), jobs: items.len() as u64 })
-}
-
-/// Returns the CPU time of a process so far, in milliseconds.
-fn cpu_time_ms(process: u32) -> Option<f64> {
-    let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
-    // The name in parentheses may contain anything; user and system time are the 12th and 13th field after it.
-    let fields: Vec<&str> = stat.rsplit(')').next()?.split_whitespace().collect();
-    let ticks: f64 = fields.get(11)?.parse::<f64>().ok()? + fields.get(12)?.parse::<f64>().ok()?;
-    Some(ticks / TICKS_PER_SECOND * 1_000.0)
+    Ok(ResourceUsage { cpu_ms: used_ms, turns: turns.sum(), jobs: items.len() as u64 })
 }

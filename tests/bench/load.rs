@@ -12,18 +12,13 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail, ensure};
-use bench_tests::items::ten_option_items;
+use anyhow::{Context, ensure};
+use bench_tests::items::{run_of_items, ten_option_items};
 use bench_tests::model_server::{ModelServer, Reply};
+use bench_tests::process::run_to_end;
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 
-/// Kernel clock ticks per second, the unit of processor time in /proc on every Linux.
-const TICKS_PER_SECOND: f64 = 100.0;
-/// Sampling interval of a process and of the server's requests.
-const POLL_INTERVAL: Duration = Duration::from_millis(5);
-/// Time limit of a command.
-const COMMAND_MAX: Duration = Duration::from_secs(300);
 /// Events of a streamed answer.
 const ANSWER_EVENTS: usize = 50;
 /// Aims of a sample: processor time, growth with the size of a run or of its prompts, growth of memory with the size of a run.
@@ -59,8 +54,9 @@ const SCENARIOS: [Scenario; 7] = [
     Scenario { name: "750 x 5s", concurrency: 750, latency: Duration::from_secs(5), ..NORMAL },
 ];
 
-/// Resources that a command and its children used until its end. Of a scenario, for each item.
-struct ResourceUsage {
+/// Resources of a scenario.
+struct Measured {
+    /// Of each item.
     cpu_ms: f64,
     peak_mib: f64,
 }
@@ -96,7 +92,7 @@ async fn main() -> anyhow::Result<()> {
         "run s",
         "flying"
     );
-    let mut normal: Option<ResourceUsage> = None;
+    let mut normal: Option<Measured> = None;
     for scenario in &SCENARIOS {
         if args.first().is_some_and(|only| only != scenario.name) {
             continue;
@@ -121,7 +117,7 @@ async fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-async fn measure(scenario: &Scenario, bench: &Path) -> anyhow::Result<ResourceUsage> {
+async fn measure(scenario: &Scenario, bench: &Path) -> anyhow::Result<Measured> {
     let dir = tempfile::tempdir()?;
     let dataset = dir.path().join("items.jsonl");
     fs::write(&dataset, ten_option_items(scenario.items, scenario.sentences))?;
@@ -136,21 +132,10 @@ async fn measure(scenario: &Scenario, bench: &Path) -> anyhow::Result<ResourceUs
     drop(server);
 
     let server = ModelServer::start(scenario.latency, Arc::new(|_| streamed())).await?;
-    let (output, data) = (dir.path().join("result.json"), dir.path().join("data"));
-    let out = dir.path().join("out");
-    let mut run = Command::new(bench);
-    run.args(["run", "--json", "--model", "openai-compatible/load", "--benchmark", "mmlu_pro"])
-        .args(["--base-url", &server.base_url()])
-        .args(["--concurrency", &concurrency, "--durability", scenario.durability])
-        .arg("--dataset")
-        .arg(format!("mmlu_pro={}", dataset.display()))
-        .arg("--data-dir")
-        .arg(&data)
-        .arg("--out")
-        .arg(&out)
-        .current_dir(dir.path())
-        .stdout(fs::File::create(&output)?)
-        .stderr(Stdio::null());
+    let output = dir.path().join("result.json");
+    let mut run = run_of_items(bench, &server.base_url(), &dataset, dir.path());
+    run.args(["--concurrency", &concurrency, "--durability", scenario.durability])
+        .stdout(fs::File::create(&output)?);
     let (mut began, mut flying) = (None, (0, Duration::ZERO));
     let used = run_to_end(&mut run, || {
         let now = server.in_flight();
@@ -163,12 +148,13 @@ async fn measure(scenario: &Scenario, bench: &Path) -> anyhow::Result<ResourceUs
     })
     .await?;
     let seconds = run_seconds(&output)?;
-    let mut archives =
-        fs::read_dir(&out)?.map(|entry| Ok(entry?.path())).collect::<anyhow::Result<Vec<_>>>()?;
+    let mut archives = fs::read_dir(dir.path().join("out"))?
+        .map(|entry| Ok(entry?.path()))
+        .collect::<anyhow::Result<Vec<_>>>()?;
     archives.retain(|path| path.extension().is_some_and(|extension| extension == "zip"));
     ensure!(!archives.is_empty(), "the run wrote no archive");
     let mut verify = Command::new(bench);
-    verify.arg("verify").arg("--data-dir").arg(&data).args(&archives).stdout(Stdio::null());
+    verify.args(["verify", "--data-dir"]).arg(dir.path().join("data")).args(&archives).stdout(Stdio::null());
     let verified = run_to_end(&mut verify, || ()).await?;
     let count = scenario.items as f64;
     let cpu_ms = (used.cpu_ms + verified.cpu_ms) / count;
@@ -189,7 +175,7 @@ async fn measure(scenario: &Scenario, bench: &Path) -> anyhow::Result<ResourceUs
             false => format!("{} in {:.2} s", flying.0, flying.1.as_secs_f64()),
         },
     );
-    Ok(ResourceUsage { cpu_ms, peak_mib: used.peak_mib })
+    Ok(Measured { cpu_ms, peak_mib: used.peak_mib })
 }
 
 /// Builds an answer in [`ANSWER_EVENTS`] events.
@@ -210,46 +196,6 @@ fn run_seconds(output: &PathBuf) -> anyhow::Result<f64> {
         Ok(text.parse::<bench_domain::Timestamp>()?.as_micros())
     };
     Ok((time("completed_at")? - time("started_at")?) as f64 / 1e6)
-}
-
-/// Runs a command to its end. Calls `watch` at short intervals meanwhile.
-async fn run_to_end(command: &mut Command, mut watch: impl FnMut()) -> anyhow::Result<ResourceUsage> {
-    let before = children_cpu_ms()?;
-    let started = Instant::now();
-    let mut child = command.spawn()?;
-    let mut peak_mib = 0.0_f64;
-    loop {
-        peak_mib = peak_mib.max(peak_of(child.id()).unwrap_or_default());
-        watch();
-        if let Some(status) = child.try_wait()? {
-            ensure!(status.success(), "{:?} ended with {status}", command.get_program());
-            let cpu_ms = children_cpu_ms()? - before;
-            return Ok(ResourceUsage { cpu_ms, peak_mib });
-        }
-        if started.elapsed() > COMMAND_MAX {
-            child.kill()?;
-            bail!("the command took longer than {} s", COMMAND_MAX.as_secs());
-        }
-        tokio::time::sleep(POLL_INTERVAL).await;
-    }
-}
-
-/// Returns the processor time of all ended children of this process, and of theirs.
-fn children_cpu_ms() -> anyhow::Result<f64> {
-    let stat = fs::read_to_string("/proc/self/stat")?;
-    // The name in parentheses may contain anything; the children's user and system time are the 14th and 15th field after it.
-    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-    let ticks =
-        |at: usize| -> anyhow::Result<f64> { Ok(fields.get(at).context("a field is missing")?.parse()?) };
-    Ok((ticks(13)? + ticks(14)?) / TICKS_PER_SECOND * 1_000.0)
-}
-
-/// Returns the peak resident memory of a process in MiB.
-fn peak_of(process: u32) -> Option<f64> {
-    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let peak_kib: f64 = peak.trim().trim_end_matches("kB").trim().parse().ok()?;
-    Some(peak_kib / 1_024.0)
 }
 
 /// Sends as many requests with prompts as long, with a minimal client.

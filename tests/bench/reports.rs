@@ -7,32 +7,23 @@
 
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
-use anyhow::{Context, bail, ensure};
-use bench_tests::items::ten_option_items;
+use anyhow::{Context, ensure};
+use bench_tests::items::{run_of_items, ten_option_items};
 use bench_tests::model_server::{ModelServer, always};
+use bench_tests::process::{ResourceUsage, run_to_end};
 use serde_json::Value;
 
 const SAMPLES_DEFAULT: usize = 12_000;
 /// Samples of the small run, whose exports cost little more than the start of the command.
 const FEW_SAMPLES: usize = 10;
 const FORMATS: [&str; 5] = ["pdf", "md", "csv", "jsonl", "zip"];
-/// Sampling interval of a process.
-const POLL_INTERVAL: Duration = Duration::from_millis(2);
-/// Time limit of a command.
-const COMMAND_MAX: Duration = Duration::from_secs(900);
 /// Maximum time and memory of the report of 12,000 samples, with the start of the command.
 const AIM_SECONDS: f64 = 2.0;
 const AIM_MIB: f64 = 100.0;
 const ANSWER: &str = "Let us see. The number after it is at the second place of the list. The answer is (B).";
-
-/// Resources used by a command.
-struct ResourceUsage {
-    seconds: f64,
-    peak_mib: f64,
-}
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
@@ -74,17 +65,8 @@ async fn main() -> anyhow::Result<()> {
 fn make_run(bench: &Path, dir: &Path, base_url: &str, samples: usize) -> anyhow::Result<String> {
     let dataset = dir.join(format!("items-{samples}.jsonl"));
     fs::write(&dataset, ten_option_items(samples, 4))?;
-    let output = Command::new(bench)
-        .args(["run", "--json", "--model", "openai-compatible/load", "--benchmark", "mmlu_pro"])
-        .args(["--base-url", base_url, "--concurrency", "64", "--durability", "normal"])
-        .arg("--dataset")
-        .arg(format!("mmlu_pro={}", dataset.display()))
-        .arg("--data-dir")
-        .arg(dir.join("data"))
-        .arg("--out")
-        .arg(dir.join(format!("out-{samples}")))
-        .current_dir(dir)
-        .stderr(Stdio::null())
+    let output = run_of_items(bench, base_url, &dataset, dir)
+        .args(["--concurrency", "64", "--durability", "normal"])
         .output()?;
     let result: Value = serde_json::from_slice(&output.stdout).context("the run printed no JSON")?;
     let run = result.get(0).unwrap_or(&result);
@@ -99,39 +81,13 @@ async fn export(
     format: &str,
     file: &Path,
 ) -> anyhow::Result<ResourceUsage> {
-    let command = Command::new(bench)
+    let mut command = Command::new(bench);
+    command
         .args(["export", run, "--format", format, "--out"])
         .arg(file)
         .arg("--data-dir")
         .arg(dir.join("data"))
         .current_dir(dir)
-        .stdout(Stdio::null())
-        .spawn()?;
-    sample_until_exit(command).await.with_context(|| format!("exporting {format}"))
-}
-
-/// Samples a process until its end.
-async fn sample_until_exit(mut child: Child) -> anyhow::Result<ResourceUsage> {
-    let started = Instant::now();
-    let mut peak_mib: f64 = 0.0;
-    loop {
-        peak_mib = peak_mib.max(peak(child.id()).unwrap_or_default());
-        if let Some(status) = child.try_wait()? {
-            ensure!(status.success(), "the command ended with {status}");
-            return Ok(ResourceUsage { seconds: started.elapsed().as_secs_f64(), peak_mib });
-        }
-        if started.elapsed() > COMMAND_MAX {
-            child.kill()?;
-            bail!("the command took longer than {} s", COMMAND_MAX.as_secs());
-        }
-        tokio::time::sleep(POLL_INTERVAL).await;
-    }
-}
-
-/// Returns the peak resident memory of a process in MiB.
-fn peak(process: u32) -> Option<f64> {
-    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kib: f64 = peak.trim().trim_end_matches("kB").trim().parse().ok()?;
-    Some(kib / 1_024.0)
+        .stdout(Stdio::null());
+    run_to_end(&mut command, || ()).await.with_context(|| format!("exporting {format}"))
 }

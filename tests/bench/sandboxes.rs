@@ -16,6 +16,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, ensure};
 use bench_sandbox::host::{HostConfig, SandboxHost, router};
 use bench_sandbox::isolation::{IsolationOptions, probe, stage_main};
+use bench_tests::process::resident_kib;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
@@ -275,10 +276,6 @@ async fn idle() -> anyhow::Result<()> {
         host.terminate(&path).await?;
     }
     host.stop()
-}
-
-fn resident_kib(pid: u32) -> anyhow::Result<u64> {
-    field_kib(&std::fs::read_to_string(format!("/proc/{pid}/status"))?, "VmRSS:").context("no VmRSS")
 }
 
 /// Returns the memory of a process and all its descendants.

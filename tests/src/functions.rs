@@ -10,6 +10,7 @@ use anyhow::{Context, bail, ensure};
 use serde_json::Value;
 use tempfile::NamedTempFile;
 
+use crate::process;
 use crate::runtime_api::RuntimeApi;
 
 /// Packages of all functions. Each has a binary of the same name.
@@ -185,7 +186,7 @@ impl Function {
     /// # Errors
     /// Fails if /proc doesn't have the value.
     pub fn resident_kib(&self) -> anyhow::Result<u64> {
-        self.status_kib("VmRSS:")
+        process::resident_kib(self.id())
     }
 
     /// Returns the largest resident memory that the process had, in KiB.
@@ -193,13 +194,7 @@ impl Function {
     /// # Errors
     /// Fails if /proc doesn't have the value.
     pub fn peak_kib(&self) -> anyhow::Result<u64> {
-        self.status_kib("VmHWM:")
-    }
-
-    fn status_kib(&self, name: &'static str) -> anyhow::Result<u64> {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.id()))?;
-        let line = status.lines().find_map(|line| line.strip_prefix(name)).context(name)?;
-        Ok(line.trim().trim_end_matches("kB").trim().parse()?)
+        process::peak_kib(self.id())
     }
 
     /// Returns the CPU time that the running threads of the process have used.

@@ -1,6 +1,8 @@
 //! Generated datasets in the form of real ones.
 
 use std::fmt::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
 use serde_json::json;
 
@@ -41,4 +43,22 @@ pub fn ten_option_items(count: usize, sentences: usize) -> String {
         let _ = writeln!(rows, "{row}");
     }
     rows
+}
+
+/// Returns the command that asks the model at `base_url` about such items from a file, in `dir`: data in `data`, its results in
+/// `out`.
+#[must_use]
+pub fn run_of_items(bench: &Path, base_url: &str, dataset: &Path, dir: &Path) -> Command {
+    let mut run = Command::new(bench);
+    run.args(["run", "--json", "--model", "openai-compatible/load", "--benchmark", "mmlu_pro"])
+        .args(["--base-url", base_url])
+        .arg("--dataset")
+        .arg(format!("mmlu_pro={}", dataset.display()))
+        .arg("--data-dir")
+        .arg(dir.join("data"))
+        .arg("--out")
+        .arg(dir.join("out"))
+        .current_dir(dir)
+        .stderr(Stdio::null());
+    run
 }

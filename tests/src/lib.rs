@@ -7,6 +7,7 @@ pub mod functions;
 pub mod items;
 pub mod measure;
 pub mod model_server;
+pub mod process;
 pub mod runtime_api;
 pub mod scripted_host;
 

@@ -10,9 +10,8 @@ use bench_benchmarks::tau_bench_telecom::PACKAGE_VERSION;
 use bench_benchmarks::tau_bench_telecom::step::{PACKAGE_VARIABLE, files, script};
 use bench_domain::FileContent;
 use bench_stack::sandboxes::tau2;
+use bench_tests::process::{CpuOf, cpu_ms};
 use serde_json::{Value, json};
-
-use crate::server::{CHILDREN_TIMES, cpu_ms};
 
 /// Messages before the measured call. Every second one is the result of a call, all of which are repeated.
 const MESSAGES: [usize; 2] = [2, 200];
@@ -90,7 +89,7 @@ impl Domain<'_> {
 
     /// Takes the same step several times.
     fn time(&self, request: &Value) -> anyhow::Result<Taken> {
-        let before = cpu_ms("self", CHILDREN_TIMES)?;
+        let before = cpu_ms("self", CpuOf::EndedChildren)?;
         let mut times = Vec::with_capacity(REPEATS);
         for _ in 0..REPEATS {
             let began = Instant::now();
@@ -100,7 +99,7 @@ impl Domain<'_> {
         }
         times.sort_unstable();
         let median = *times.get(REPEATS / 2).context("nothing was measured")?;
-        Ok(Taken { median, cpu_ms: (cpu_ms("self", CHILDREN_TIMES)? - before) / REPEATS as f64 })
+        Ok(Taken { median, cpu_ms: (cpu_ms("self", CpuOf::EndedChildren)? - before) / REPEATS as f64 })
     }
 
     /// Runs the step script, and returns its response.

@@ -6,6 +6,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
+use bench_tests::process::{CpuOf, cpu_ms, peak_kib};
 use bench_tests::sandy_server::KEY;
 use reqwest::multipart::{Form, Part};
 use rusqlite::{Connection, OpenFlags};
@@ -13,11 +14,6 @@ use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, ChildStdout, Command};
 
-/// Kernel clock ticks per second, the unit of CPU time in /proc on every Linux.
-const TICKS_PER_SECOND: f64 = 100.0;
-/// Fields with user and system time of a process, after its name, and of its children that have ended.
-const OWN_TIMES: [usize; 2] = [11, 12];
-pub(crate) const CHILDREN_TIMES: [usize; 2] = [13, 14];
 /// Time limit of the server's start.
 const START_MAX: Duration = Duration::from_secs(60);
 /// Interval at which the run's status is read.
@@ -136,29 +132,16 @@ impl Server {
 
     /// Returns the resources used so far.
     pub(crate) fn usage(&self) -> anyhow::Result<Usage> {
-        let process = self.child.id().context("the server has ended")?.to_string();
-        let cpu_ms = cpu_ms(&process, OWN_TIMES)?;
-        let status = fs::read_to_string(format!("/proc/{process}/status"))?;
-        let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("no peak memory")?;
-        let peak_kib: f64 = peak.trim().trim_end_matches("kB").trim().parse()?;
-        Ok(Usage { cpu_ms, peak_mib: peak_kib / 1_024.0 })
+        let process = self.child.id().context("the server has ended")?;
+        Ok(Usage {
+            cpu_ms: cpu_ms(&process.to_string(), CpuOf::Process)?,
+            peak_mib: peak_kib(process)? as f64 / 1_024.0,
+        })
     }
 
     async fn get(&self, path: &str) -> anyhow::Result<Value> {
         body(self.http.get(format!("{}{path}", self.address)).send().await?).await
     }
-}
-
-/// Returns the CPU time of a process in milliseconds: the sum of these fields of its statistics.
-pub(crate) fn cpu_ms(process: &str, fields: [usize; 2]) -> anyhow::Result<f64> {
-    let stat = fs::read_to_string(format!("/proc/{process}/stat"))?;
-    // The name in parentheses may contain anything.
-    let all: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-    let mut ticks = 0.0;
-    for at in fields {
-        ticks += all.get(at).context("the process has no CPU time")?.parse::<f64>()?;
-    }
-    Ok(ticks / TICKS_PER_SECOND * 1_000.0)
 }
 
 /// Reads the server's address, which it prints once it answers. Drops whatever it prints later.
