@@ -195,7 +195,7 @@ fn a_running_conversation_shows_the_steps_that_its_trajectory_will_have() {
             Reply::Text(text)
                 if is_user(request) && own_messages(request) == 3 && !asked.swap(true, Ordering::SeqCst) =>
             {
-                Reply::Once(released.clone(), text)
+                Reply::once(released.clone(), text)
             }
             reply => reply,
         };

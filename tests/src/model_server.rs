@@ -56,9 +56,7 @@ pub enum Reply {
     Status(u16, String, Vec<(&'static str, String)>),
     /// A streamed answer with this text, sent after this time.
     Later(Duration, String),
-    /// A streamed answer with this text, sent as soon as the value is true.
-    Once(watch::Receiver<bool>, String),
-    /// Another reply, sent as soon as the value is true.
+    /// Another reply, sent as soon as the value is true. It can't be held itself.
     Held(watch::Receiver<bool>, Box<Reply>),
     /// A stream that is interrupted in the middle.
     HalfStream(String),
@@ -73,6 +71,11 @@ pub enum Reply {
 }
 
 impl Reply {
+    /// Returns a streamed answer with this text, sent as soon as the value is true.
+    pub fn once(is_time: watch::Receiver<bool>, text: impl Into<String>) -> Self {
+        Self::Held(is_time, Box::new(Self::Text(text.into())))
+    }
+
     /// Returns an event stream whose deltas have these raw JSON strings as their content, with this `usage` object.
     pub fn deltas(contents: &[&[u8]], usage: &str) -> Self {
         let delta = |content: &&[u8]| {
@@ -309,6 +312,7 @@ async fn answer(
     let stream = stream.get_mut();
     let reply = match reply {
         Reply::Held(mut is_time, reply) => {
+            // The test that waits for the reply keeps the sender.
             let _ = is_time.wait_for(|is_time| *is_time).await;
             *reply
         }
@@ -320,11 +324,6 @@ async fn answer(
         }
         Reply::Later(time, text) => {
             tokio::time::sleep(time).await;
-            stream.write_all(&streamed_answer(&text, Some("stop"), true, &request.body)).await?;
-        }
-        Reply::Once(mut is_time, text) => {
-            // The test that waits for the answer keeps the sender.
-            let _ = is_time.wait_for(|is_time| *is_time).await;
             stream.write_all(&streamed_answer(&text, Some("stop"), true, &request.body)).await?;
         }
         Reply::Uncounted(text) => {

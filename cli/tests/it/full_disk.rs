@@ -64,7 +64,7 @@ fn text(path: &Path) -> String {
 fn answers_wait_for_room_and_stored_runs_can_be_read() {
     let runtime = Runtime::new().unwrap();
     let (answers, is_answering) = watch::channel(false);
-    let rule = move |_: &ModelRequest| Reply::Once(is_answering.clone(), "The answer is (C).".to_owned());
+    let rule = move |_: &ModelRequest| Reply::once(is_answering.clone(), "The answer is (C).");
     let server = runtime.block_on(ModelServer::start(Duration::ZERO, Arc::new(rule))).unwrap();
     let dir = TestDir::new();
     dir.write("items.jsonl", mmlu_pro_rows(6));

@@ -90,8 +90,8 @@ impl Terminals {
         let rule = move |request: &ModelRequest| {
             let answer = "The answer is (B).".to_owned();
             match request.item.chars().next() {
-                Some('a') => Reply::Once(is_answering_a.clone(), answer),
-                Some('c') => Reply::Once(is_answering_c.clone(), answer),
+                Some('a') => Reply::once(is_answering_a.clone(), answer),
+                Some('c') => Reply::once(is_answering_c.clone(), answer),
                 _ => Reply::Text(answer),
             }
         };

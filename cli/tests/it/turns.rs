@@ -31,7 +31,7 @@ impl Scene {
             let messages = request.body["messages"].as_array().unwrap();
             match messages.iter().filter(|message| message["role"] == "assistant").count() {
                 0 => Reply::Text("I look around.\n```bash\nls -la\n```\n".to_owned()),
-                1 => Reply::Once(released.clone(), "I write.\n```bash\ntouch done\n```\n".to_owned()),
+                1 => Reply::once(released.clone(), "I write.\n```bash\ntouch done\n```\n".to_owned()),
                 _ => Reply::Text("```done\n```\n".to_owned()),
             }
         };

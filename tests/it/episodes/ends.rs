@@ -26,7 +26,7 @@ impl Held {
         let asked = Arc::clone(&is_asked);
         let rule = move |request: &ModelRequest| match works(request) {
             Reply::Text(text) if turns_before(request) == 1 && !asked.swap(true, Ordering::SeqCst) => {
-                Reply::Once(released.clone(), text)
+                Reply::once(released.clone(), text)
             }
             reply => reply,
         };
