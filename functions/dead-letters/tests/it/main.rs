@@ -21,6 +21,34 @@ use tokio::task::block_in_place;
 /// Name under which the function's calls are recorded.
 const FUNCTION: &str = "dead-letters";
 
+/// The embedded services with their table and queues.
+struct World {
+    embedded: Embedded,
+    state: State,
+    queues: Queues,
+    _directory: tempfile::TempDir,
+}
+
+impl World {
+    async fn new(change: impl FnOnce(EmbeddedOptions) -> EmbeddedOptions) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let embedded = Embedded::open(change(EmbeddedOptions::new(directory.path()))).unwrap();
+        let state = State::new(&embedded.sdk_config(), "bench", embedded.epoch());
+        state.ensure_table().await.unwrap();
+        let queues =
+            Queues::create(&embedded.sdk_config(), "bench-", QueueSettings::default()).await.unwrap();
+        Self { embedded, state, queues, _directory: directory }
+    }
+
+    async fn create_run(&self) -> RunId {
+        let run = RunId::random();
+        let spec = testing::spec(run, testing::template("openrouter/acme/model", "mmlu_pro"));
+        let created = NewEvent::new(EventKind::RunCreated, "created");
+        assert!(self.state.create_run(&spec, &created, None, bench_clock::now()).await.unwrap());
+        run
+    }
+}
+
 /// Handles one message from the dead-letter queue of its kind. Returns `false` if it was reported as failed.
 async fn handle(dead_letters: &DeadLetters, message: &Message) -> bool {
     let mut record = SqsMessage::default();
@@ -36,7 +64,6 @@ async fn handle(dead_letters: &DeadLetters, message: &Message) -> bool {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_run_that_others_keep_changing_is_failed_by_the_next_delivery() {
-    let directory = tempfile::tempdir().unwrap();
     // `others`: true if another writer changes the run before each write of the function. `changes`: their number.
     let (others, changes) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicUsize::new(0)));
     let change: Arc<std::sync::OnceLock<Box<dyn Fn() + Send + Sync>>> = Arc::default();
@@ -50,15 +77,9 @@ async fn a_run_that_others_keep_changing_is_failed_by_the_next_delivery() {
             }
         })
     };
-    let options = EmbeddedOptions::new(directory.path()).durability(Durability::Normal).recorder(recorder);
-    let embedded = Embedded::open(options).unwrap();
-    let state = State::new(&embedded.sdk_config(), "bench", embedded.epoch());
-    state.ensure_table().await.unwrap();
-    let queues = Queues::create(&embedded.sdk_config(), "bench-", QueueSettings::default()).await.unwrap();
-    let run = RunId::random();
-    let spec = testing::spec(run, testing::template("openrouter/acme/model", "mmlu_pro"));
-    let created = NewEvent::new(EventKind::RunCreated, "created");
-    assert!(state.create_run(&spec, &created, None, bench_clock::now()).await.unwrap());
+    let world = World::new(|options| options.durability(Durability::Normal).recorder(recorder)).await;
+    let World { embedded, state, queues, .. } = &world;
+    let run = world.create_run().await;
     let changing = state.clone();
     let set = change.set(Box::new(move || {
         let change = async {
@@ -99,25 +120,19 @@ async fn send_dead(queues: &Queues, queue: QueueName, body: &str) {
 /// As deployed, where a schedule invokes the function.
 #[tokio::test]
 async fn a_schedule_empties_all_queues_but_for_messages_of_other_versions() {
-    let directory = tempfile::tempdir().unwrap();
-    let embedded = Embedded::open(EmbeddedOptions::new(directory.path())).unwrap();
-    let state = State::new(&embedded.sdk_config(), "bench", embedded.epoch());
-    state.ensure_table().await.unwrap();
-    let queues = Queues::create(&embedded.sdk_config(), "bench-", QueueSettings::default()).await.unwrap();
-    let run = RunId::random();
-    let spec = testing::spec(run, testing::template("openrouter/acme/model", "mmlu_pro"));
-    let created = NewEvent::new(EventKind::RunCreated, "created");
-    assert!(state.create_run(&spec, &created, None, bench_clock::now()).await.unwrap());
+    let world = World::new(|options| options).await;
+    let World { state, queues, .. } = &world;
+    let run = world.create_run().await;
 
     // More than one batch of runs that are gone, a run that can't be planned, and what no version wrote.
     for _ in 0..12 {
         let gone = Message::Finish { run: RunId::random(), generation: 1 };
-        send_dead(&queues, QueueName::Finishes, &gone.to_body()).await;
+        send_dead(queues, QueueName::Finishes, &gone.to_body()).await;
     }
-    send_dead(&queues, QueueName::Plans, &Message::Plan { run, generation: 1 }.to_body()).await;
-    send_dead(&queues, QueueName::Items, "{").await;
+    send_dead(queues, QueueName::Plans, &Message::Plan { run, generation: 1 }.to_body()).await;
+    send_dead(queues, QueueName::Items, "{").await;
     let newer = format!(r#"{{"v":{},"kind":"dream"}}"#, MESSAGE_VERSION + 1);
-    send_dead(&queues, QueueName::Turns, &newer).await;
+    send_dead(queues, QueueName::Turns, &newer).await;
 
     let dead_letters =
         DeadLetters { state: state.clone(), queues: queues.clone(), after_outage: Duration::ZERO };
@@ -138,7 +153,7 @@ async fn a_schedule_empties_all_queues_but_for_messages_of_other_versions() {
     assert_eq!(again, Drained::default(), "it is hidden for a minute");
 
     // Without time nothing is received.
-    send_dead(&queues, QueueName::Plans, "{").await;
+    send_dead(queues, QueueName::Plans, "{").await;
     let late = Deadline::after(Duration::from_secs(20));
     assert_eq!(dead_letters.drain(&json!({"task": "drain"}), late).await.unwrap(), Drained::default());
     assert_eq!(queues.dead_depth(QueueName::Plans).await.unwrap().visible, 1);
@@ -148,12 +163,9 @@ async fn a_schedule_empties_all_queues_but_for_messages_of_other_versions() {
 
 #[tokio::test]
 async fn a_queue_that_cannot_be_read_does_not_hold_up_the_others() {
-    let directory = tempfile::tempdir().unwrap();
-    let embedded = Embedded::open(EmbeddedOptions::new(directory.path())).unwrap();
-    let state = State::new(&embedded.sdk_config(), "bench", embedded.epoch());
-    state.ensure_table().await.unwrap();
-    let queues = Queues::create(&embedded.sdk_config(), "bench-", QueueSettings::default()).await.unwrap();
-    send_dead(&queues, QueueName::Finishes, "{").await;
+    let world = World::new(|options| options).await;
+    let World { embedded, state, queues, .. } = &world;
+    send_dead(queues, QueueName::Finishes, "{").await;
     let mut urls = BTreeMap::new();
     for queue in QueueName::ALL {
         urls.insert(queue, queues.url(queue).unwrap().to_owned());
@@ -171,16 +183,11 @@ async fn a_queue_that_cannot_be_read_does_not_hold_up_the_others() {
 
 #[tokio::test]
 async fn samples_of_a_run_that_is_over_stay_as_they_are() {
-    let directory = tempfile::tempdir().unwrap();
-    let embedded = Embedded::open(EmbeddedOptions::new(directory.path())).unwrap();
-    let state = State::new(&embedded.sdk_config(), "bench", embedded.epoch());
-    state.ensure_table().await.unwrap();
-    let queues = Queues::create(&embedded.sdk_config(), "bench-", QueueSettings::default()).await.unwrap();
-    let (run, benchmark): (_, BenchmarkName) = (RunId::random(), "mmlu_pro".parse().unwrap());
-    let spec = testing::spec(run, testing::template("openrouter/acme/model", "mmlu_pro"));
-    let (created, plan, now) =
-        (NewEvent::new(EventKind::RunCreated, "created"), testing::plan(1, 1), bench_clock::now());
-    assert!(state.create_run(&spec, &created, None, now).await.unwrap());
+    let world = World::new(|options| options).await;
+    let state = &world.state;
+    let run = world.create_run().await;
+    let benchmark: BenchmarkName = "mmlu_pro".parse().unwrap();
+    let (plan, now) = (testing::plan(1, 1), bench_clock::now());
     let item = PlannedSample { item_id: "0".to_owned(), source_id: None, group: None, offset: 0, length: 1 };
     state.write_plan(run, &benchmark, &plan, &[item], now).await.unwrap();
     let found = state.run_with_benchmarks(run).await.unwrap().unwrap();
@@ -204,7 +211,8 @@ async fn samples_of_a_run_that_is_over_stay_as_they_are() {
     let event = NewEvent::new(EventKind::RunFailed, "stopped");
     state.change_run(&found.run, &failed, 1, &event, now).await.unwrap();
 
-    let dead_letters = DeadLetters { state: state.clone(), queues, after_outage: Duration::ZERO };
+    let dead_letters =
+        DeadLetters { state: state.clone(), queues: world.queues.clone(), after_outage: Duration::ZERO };
     assert!(handle(&dead_letters, &Message::Sample { sample: sample.clone(), generation: 1 }).await);
     let record = state.sample(&sample).await.unwrap().unwrap();
     assert!(matches!(record.state, SampleState::Open { .. }), "{:?}", record.state);
