@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use anyhow::Context;
 use bench_domain::statistics::wilson;
 use clap::{Args, Subcommand, ValueEnum};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::run::WorkArgs;
@@ -206,8 +207,7 @@ fn print_list(tasks: &[Value], json: bool) -> anyhow::Result<()> {
         output::note("There are no tasks; `bench tasks add PATH` stores one");
         return Ok(());
     }
-    let tasks: Vec<Task> =
-        tasks.iter().map(|task| serde_json::from_value(task.clone())).collect::<Result<_, _>>()?;
+    let tasks: Vec<Task> = tasks.iter().map(Task::deserialize).collect::<Result<_, _>>()?;
     output::print_table(&table(&tasks))
 }
 

@@ -52,7 +52,7 @@ export class ArchiveSource {
     return this.results.rows[this.#at(benchmark)] ?? []
   }
 
-  /** Archives don't have it. */
+  /** Archives don't have benchmarks' names for readers. */
   async nameOf() {
     return null
   }

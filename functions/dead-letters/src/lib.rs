@@ -1,9 +1,9 @@
 //! Ends samples and runs whose messages went to an SQS dead-letter queue with an error result.
 //!
-//! One function serves the dead-letter queues of all queues; the ARN of a message's source identifies the queue. On
-//! AWS, a schedule invokes it every five minutes, and it receives the messages itself; the embedded host delivers them as
-//! those of other queues. A sample is ended through claim and commit like in any other function, so a dead letter can't overwrite a finished
-//! result.
+//! One function serves the dead-letter queues of all queues; the ARN of a message's source identifies the queue. On AWS,
+//! a schedule invokes it every five minutes, and it receives the messages itself; the embedded host delivers them like those
+//! of other queues. A sample is ended through claim and commit like in any other function, so a dead letter can't
+//! overwrite a finished result.
 
 mod drain;
 mod named;

@@ -48,7 +48,7 @@ impl Attempts {
         Ok(*count)
     }
 
-    /// Uncounts an attempt, as one that did not fail where only failed ones count.
+    /// Takes an attempt back. Callers that count failed attempts only do so after a success.
     pub fn uncount(&self, address: &str) {
         if let Some((_, count)) = self.lock().get_mut(address) {
             *count = count.saturating_sub(1);
