@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use bench_cost::{
-    AIM_SAMPLES, AIM_USD, Arch, Counters, MEASURED, MeasuredRun, Workload, bill, page, predict, read,
+    AIM_SAMPLES, AIM_USD, Arch, Counters, MEASURED, MeasuredRun, WORKER_MB, Workload, bill, page, predict,
+    read,
 };
 use clap::{Parser, Subcommand, ValueEnum};
 
@@ -41,7 +42,7 @@ enum Command {
         #[arg(long, default_value_t = 10.0)]
         batch: f64,
         /// Memory of the worker, in MB.
-        #[arg(long, default_value_t = 256.0)]
+        #[arg(long, default_value_t = WORKER_MB)]
         memory: f64,
         /// Samples answered at once.
         #[arg(long, default_value_t = 750.0)]

@@ -113,7 +113,8 @@ pub const MEMORY_MB: [(&str, f64); 6] = [
     ("Api", API_MB),
     ("Exports", EXPORTS_MB),
 ];
-const WORKER_MB: f64 = 256.0;
+/// Memory of the worker in MB.
+pub const WORKER_MB: f64 = 256.0;
 pub(crate) const TURNS_MB: f64 = 512.0;
 const PLANNER_MB: f64 = 2_048.0;
 const FINISHER_MB: f64 = 512.0;

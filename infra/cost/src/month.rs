@@ -16,7 +16,7 @@ const SMALL_GB: f64 = 0.25;
 const WAKE_S: f64 = 0.05;
 /// Minutes between two looks at the dead-letter queues.
 const DRAIN_MINUTES: f64 = 5.0;
-/// Seconds of a look at empty dead-letter queues, of which it waits one for messages.
+/// Seconds of a look at empty dead-letter queues, including one second of waiting for messages.
 const DRAIN_S: f64 = 1.1;
 /// Bytes of log lines of an invocation without work.
 const LOG_BYTES: f64 = 750.0;
@@ -24,7 +24,7 @@ const LOG_BYTES: f64 = 750.0;
 /// Resources that are billed by the month.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Installation {
-    /// Queues from which Lambda receives for a function. Nothing polls dead-letter queues all the time.
+    /// Queues with an event source mapping. Nothing polls dead-letter queues all the time.
     pub queues: f64,
     /// Long polls that Lambda keeps open at an idle queue: five, by its documentation. It may reduce them to two, but not where
     /// the mapping has a maximum concurrency, as ours have.

@@ -1,11 +1,15 @@
 //! The assumptions about an installation, compared with the template.
 
-use bench_cost::{IDLE_AIM_USD, Installation, MEMORY_MB, Workload, idle};
+use bench_cost::{IDLE_AIM_USD, Installation, MEMORY_MB, WORKER_MB, Workload, idle};
+
+fn template() -> String {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../template.yaml");
+    std::fs::read_to_string(path).unwrap()
+}
 
 /// Returns the resources of a type, each as its lines.
 fn resources(kind: &str) -> Vec<String> {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../template.yaml");
-    let text = std::fs::read_to_string(path).unwrap();
+    let text = template();
     let (_, text) = text.split_once("\nResources:\n").unwrap();
     let mut found: Vec<String> = Vec::new();
     for line in text.lines() {
@@ -23,8 +27,7 @@ fn resources(kind: &str) -> Vec<String> {
 
 /// Returns the default of a parameter.
 fn default_of(parameter: &str) -> String {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../template.yaml");
-    let text = std::fs::read_to_string(path).unwrap();
+    let text = template();
     let (_, rest) = text.split_once(&format!("\n  {parameter}:\n")).unwrap();
     let line = rest.lines().find_map(|line| line.strip_prefix("    Default: ")).unwrap();
     line.trim_matches('"').to_owned()
@@ -60,18 +63,17 @@ fn the_aim_of_an_idle_month_is_met() {
 #[test]
 fn memory_is_the_templates() {
     let functions = resources("AWS::Serverless::Function");
+    let text = template();
+    let (globals, _) = text.split_once("\nResources:\n").unwrap();
     for (name, expected) in MEMORY_MB {
         let function =
             functions.iter().find(|function| function.starts_with(&format!("  {name}Function:\n"))).unwrap();
-        let size = function.lines().find_map(|line| line.trim().strip_prefix("MemorySize: "));
-        let memory = match size.map(|size| (size, size.strip_prefix("!Ref "))) {
-            Some((_, Some(parameter))) => default_of(parameter),
-            Some((size, None)) => size.to_owned(),
-            // That of all functions, which the template's globals have.
-            None => "256".to_owned(),
-        };
+        let size = [function.as_str(), globals]
+            .into_iter()
+            .find_map(|text| text.lines().find_map(|line| line.trim().strip_prefix("MemorySize: ")))
+            .unwrap();
+        let memory = size.strip_prefix("!Ref ").map_or_else(|| size.to_owned(), default_of);
         assert_eq!(memory.parse::<f64>().unwrap(), expected, "{name}");
     }
-    let worker = MEMORY_MB.iter().find(|(name, _)| *name == "Worker").unwrap();
-    assert_eq!(Workload::with_samples(1.0).memory_mb, worker.1);
+    assert_eq!(Workload::with_samples(1.0).memory_mb, WORKER_MB);
 }
