@@ -44,7 +44,7 @@ struct Scenario {
     sentences: usize,
     /// Bytes of an answer.
     answer_bytes: usize,
-    /// Bytes of each of its deltas, of which each is an event of the stream.
+    /// Bytes of a delta. Each delta is an event of the stream.
     delta_bytes: usize,
 }
 

@@ -78,7 +78,7 @@ impl DeadLetters {
     }
 }
 
-/// Returns a message in the form in which Lambda's event source mappings deliver it.
+/// Converts a message to the form of Lambda's event source mappings.
 fn record(message: DeliveredMessage, url: &str) -> SqsMessage {
     let mut record = SqsMessage::default();
     record.message_id = message.message_id;

@@ -78,7 +78,7 @@ pub fn session_in(headers: &HeaderMap) -> Option<SessionId> {
     ids.all(|id| id == first).then_some(first)
 }
 
-/// Returns the values of the cookies with this name, in the order in which the browser sent them.
+/// Returns the values of the cookies with this name, in the browser's order.
 pub fn cookies<'a>(headers: &'a HeaderMap, name: &'a str) -> impl Iterator<Item = &'a str> {
     let lines = headers.get_all(header::COOKIE).into_iter().filter_map(|line| line.to_str().ok());
     let pairs = lines.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));

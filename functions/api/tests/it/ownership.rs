@@ -19,7 +19,7 @@ async fn a_deployed_server_refuses_runs_without_a_credential() {
     let unknown =
         server.order("/api/runs", &[], &json!({ "model_id": "00000000-0000-4000-8000-000000000000" })).await;
     assert_eq!(unknown.status, 404, "as the compatible system's suite asks for");
-    // The operator's settings are no business of a caller who may not order.
+    // A caller who may not order learns nothing about the operator's settings.
     let unset = server.order("/api/runs", &[], &json!({ "model_id": "chutes/lab/example" })).await;
     assert_eq!(unset.status, 401, "{}", unset.text);
     let nobody = server.order("/api/runs", &[], &body()).await;

@@ -314,7 +314,7 @@ async fn problems_with_keys_are_reported() {
     {
         let before = metrics::pending(metrics::FAILURES);
         assert_eq!(json_of(get(&app, path, &[]).await).await, unavailable, "{path}");
-        // Anybody may call the other routes; only an export that can't be signed raises an alarm.
+        // Any caller may use the other routes; only an export that can't be signed raises an alarm.
         assert_eq!(metrics::pending(metrics::FAILURES) - before, failures, "{path}");
     }
     let (status, verdict) = json_of(upload(&app, FILE, SIGNED).await).await;
