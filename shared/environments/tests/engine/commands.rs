@@ -7,7 +7,7 @@ use bench_environments::{CheckHealth, EnvironmentError, Exec};
 use crate::support::World;
 
 fn shell(container: &str, command: &str) -> Exec {
-    Exec::shell(container, command, Duration::from_secs(30))
+    Exec::shell(container, command, Duration::from_secs(120))
 }
 
 #[tokio::test]
@@ -59,7 +59,7 @@ async fn a_timeout_kills_the_process_group() {
     let world = World::new().await;
     let running = world.start_small().await;
     let mut exec = shell(running.main(), "echo before; sleep 1234 & sleep 1234; echo after");
-    exec.time_limit = Duration::from_secs(2);
+    exec.time_limit = Duration::from_secs(5);
     let ended = world.exec(&running, "slow", &exec).await;
     assert!(ended.is_timed_out() && ended.stdout.text() == "before\n", "{ended:?}");
     assert_eq!(world.shell(&running, "ps", "ps | grep -c '[s]leep 1234' || true").await.trim(), "0");

@@ -11,7 +11,7 @@ use bench_environments::{
 };
 use bench_sandy::job::{NoFiles, UploadProgress};
 use bench_sandy::testing::{Options, SandyServer};
-use bench_sandy::{NewSandbox, Sandy, Timing};
+use bench_sandy::{ExecRequest, NewSandbox, Sandy, Timing};
 
 /// Maximum time for an operation of a test.
 const OPERATION_MAX: Duration = Duration::from_secs(240);
@@ -132,7 +132,7 @@ impl World {
     ) -> Result<Started, EnvironmentError> {
         let project = self.resolve(environment, task, files).await?.with_network(network);
         self.finish(environment, "build", &self.build(&project)).await?;
-        let start = Start { project, log_folders: logs(), time_limit: Duration::from_secs(60) };
+        let start = Start { project, log_folders: logs(), time_limit: Duration::from_secs(120) };
         self.finish(environment, "start", &start).await
     }
 
@@ -147,10 +147,18 @@ impl World {
 
     /// Runs a shell command and returns its standard output.
     pub(crate) async fn shell(&self, running: &Running, name: &str, command: &str) -> String {
-        let exec = Exec::shell(running.main(), command, Duration::from_secs(30));
+        let exec = Exec::shell(running.main(), command, Duration::from_secs(120));
         let ended = self.exec(running, name, &exec).await;
         assert_eq!(ended.exit_code, Some(0), "{command}: {ended:?}");
         ended.stdout.text()
+    }
+
+    /// Runs a shell command in the sandbox, outside the containers, and returns its standard output.
+    pub(crate) async fn in_sandbox(&self, command: &str) -> String {
+        let exec = ExecRequest::new(command).within(Duration::from_secs(120));
+        let ended = self.sandy.exec(&self.sandbox, &exec).await.unwrap();
+        assert_eq!(ended.exit_code, 0, "{command}: {ended:?}");
+        ended.stdout
     }
 
     /// Removes an environment, and checks that nothing is left of it.

@@ -6,22 +6,35 @@ use bench_environments::{EnvironmentError, ErrorKind, Exec, Network, Progress};
 
 use crate::builds::new_task;
 use crate::relay::Relay;
-use crate::support::{World, compose_task, dockerfile, small_task};
+use crate::support::{Running, World, compose_task, dockerfile, small_task};
+
+/// Command that notes its start and doesn't end within any test's time.
+fn endless(running: &Running) -> Exec {
+    Exec::shell(running.main(), "touch /tmp/begun; sleep 3600", Duration::from_secs(3_600))
+}
+
+/// Starts an endless command and waits until it runs in the container.
+async fn begin(world: &World, running: &Running, name: &str, exec: &Exec) {
+    let progress =
+        world.host().advance(&running.environment, &name.parse().unwrap(), exec, Duration::ZERO).await;
+    assert_eq!(progress, Ok(Progress::Running));
+    let begun = format!(
+        "for i in $(seq 600); do docker exec {} ls /tmp/begun && break; sleep 0.1; done",
+        running.main()
+    );
+    assert_eq!(world.in_sandbox(&begun).await, "/tmp/begun\n");
+}
 
 #[tokio::test]
 async fn a_container_that_stops_is_reported() {
     let world = World::new().await;
     let running = world.start_small().await;
-    let exec = Exec::shell(running.main(), "sleep 60", Duration::from_secs(90));
-    let name = "kill".parse().unwrap();
-    let wait = Duration::from_millis(500);
-    let progress = world.host().advance(&running.environment, &name, &exec, wait).await;
-    assert_eq!(progress, Ok(Progress::Running));
+    begin(&world, &running, "kill", &endless(&running)).await;
     let kill = bench_sandy::ExecRequest::new(format!("docker kill {}", running.main()));
     assert_eq!(world.sandy.exec(&world.sandbox, &kill).await.unwrap().exit_code, 0);
-    let ended = world.finish(&running.environment, "kill", &exec).await;
+    let ended = world.finish(&running.environment, "kill", &endless(&running)).await;
     assert!(matches!(ended, Err(EnvironmentError::ContainerGone { .. })), "{ended:?}");
-    let late = Exec::shell(running.main(), "echo late", Duration::from_secs(30));
+    let late = Exec::shell(running.main(), "echo late", Duration::from_secs(120));
     let ended = world.finish(&running.environment, "late", &late).await;
     assert!(matches!(ended, Err(EnvironmentError::ContainerGone { .. })), "{ended:?}");
     world.remove(&running.environment).await;
@@ -32,12 +45,9 @@ async fn only_a_cut_connection_is_the_engine_s_fault() {
     let relay = Relay::start();
     let world = World::with_engine(Some(relay.host())).await;
     let running = world.start_small().await;
-    let slow = Exec::shell(running.main(), "sleep 40", Duration::from_secs(60));
-    let (name, wait) = ("cut".parse().unwrap(), Duration::from_secs(2));
-    let progress = world.host().advance(&running.environment, &name, &slow, wait).await;
-    assert_eq!(progress, Ok(Progress::Running));
+    begin(&world, &running, "cut", &endless(&running)).await;
     relay.cut();
-    let failed = world.finish(&running.environment, "cut", &slow).await.unwrap_err();
+    let failed = world.finish(&running.environment, "cut", &endless(&running)).await.unwrap_err();
     assert_eq!(failed.kind(), ErrorKind::Infrastructure, "{failed:?}");
     // What a command prints, or a shell that takes the place of the container's.
     let fault = "echo connection reset by peer >&2";
@@ -45,7 +55,7 @@ async fn only_a_cut_connection_is_the_engine_s_fault() {
         (format!("case \"$2\" in *kill*) exit 0;; esac; echo 12; {fault}; exit 255"), true, 255),
         (format!("case \"$2\" in *exec*) {fault}; exit 1;; esac; exec busybox sh \"$@\""), false, 1),
     ];
-    let pretend = Exec::shell(running.main(), format!("{fault}; exit 255"), Duration::from_secs(30));
+    let pretend = Exec::shell(running.main(), format!("{fault}; exit 255"), Duration::from_secs(120));
     let ended = world.exec(&running, "pretend", &pretend).await;
     assert_eq!((ended.started, ended.exit_code), (true, Some(255)), "{ended:?}");
     for (at, (fake, is_started, status)) in fakes.into_iter().enumerate() {
@@ -115,7 +125,7 @@ async fn another_sandbox_removes_what_a_lost_one_left() {
     let world = World::new().await;
     let running = world.start(&small_task(), &dockerfile(), Network::Public).await.unwrap();
     world.server.lose(&world.sandbox);
-    let late = Exec::shell(running.main(), "true", Duration::from_secs(5));
+    let late = Exec::shell(running.main(), "true", Duration::from_secs(120));
     let lost =
         world.host().advance(&running.environment, &"late".parse().unwrap(), &late, Duration::ZERO).await;
     assert_eq!(lost, Err(EnvironmentError::SandboxLost));
