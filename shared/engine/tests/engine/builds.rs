@@ -10,7 +10,7 @@ use crate::builders::{Traces, runs, start_build};
 use crate::support::{BUSYBOX, World, stdout};
 
 fn wait_until(what: &str, condition: impl Fn() -> bool) {
-    let until = Instant::now() + Duration::from_secs(30);
+    let until = Instant::now() + Duration::from_secs(120);
     while !condition() {
         assert!(Instant::now() < until, "timed out waiting for {what}");
         std::thread::sleep(Duration::from_millis(50));

@@ -12,6 +12,8 @@ use crate::fake::World;
 
 const HOLD: &[u8] =
     b"POST /bench/builder HTTP/1.1\r\nHost: engine\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n";
+/// Time after which a test gives up.
+const PATIENCE: Duration = Duration::from_secs(120);
 /// Time after which a request that is still unanswered waits for the builder.
 const WAITING: Duration = Duration::from_millis(300);
 
@@ -46,7 +48,7 @@ async fn the_builder_belongs_to_one_sandbox_while_its_connection_is_open() {
     let other = Proxy::start(&world.engine, &folder.path().join("other.sock"), rules).unwrap();
     let one = world.proxy.as_ref().unwrap();
     let mut held = ask(one).await;
-    assert!(is_held(&mut held, Duration::from_secs(5)).await);
+    assert!(is_held(&mut held, PATIENCE).await);
     let mut waiting = ask(&other).await;
     assert!(!is_held(&mut waiting, WAITING).await);
     // A client that stops waiting doesn't keep others waiting.
@@ -54,13 +56,13 @@ async fn the_builder_belongs_to_one_sandbox_while_its_connection_is_open() {
     tokio::time::sleep(WAITING).await;
     drop(gone);
     drop(held);
-    assert!(is_held(&mut waiting, Duration::from_secs(5)).await);
+    assert!(is_held(&mut waiting, PATIENCE).await);
     // The other sandbox's proxy stops while it holds the builder.
     let mut next = ask(one).await;
     assert!(!is_held(&mut next, WAITING).await);
     // The scripted engine removes nothing.
     assert!(other.stop().await.is_err());
-    assert!(is_held(&mut next, Duration::from_secs(5)).await);
+    assert!(is_held(&mut next, PATIENCE).await);
 }
 
 #[tokio::test]
@@ -76,7 +78,7 @@ async fn a_builder_that_is_held_too_long_is_free_again() {
     let world = World::with(|rules| rules.limits.builder_time_max = Duration::from_millis(100)).await;
     let proxy = world.proxy.as_ref().unwrap();
     let mut held = ask(proxy).await;
-    assert!(is_held(&mut held, Duration::from_secs(5)).await);
+    assert!(is_held(&mut held, PATIENCE).await);
     let mut next = ask(proxy).await;
-    assert!(is_held(&mut next, Duration::from_secs(5)).await);
+    assert!(is_held(&mut next, PATIENCE).await);
 }
