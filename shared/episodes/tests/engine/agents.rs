@@ -8,6 +8,9 @@ use crate::thinking::DOCKERFILE;
 
 const FILES: [(&str, &str); 1] = [("environment/Dockerfile", DOCKERFILE)];
 
+/// Types a command that counts the lines of a file.
+const COUNT: &str = "wc -l < log.txt | sed 's/^ */lines:/'\n";
+
 fn reply(keystrokes: &[(&str, f64)], is_complete: bool) -> String {
     let commands: Vec<Value> =
         keystrokes.iter().map(|(keys, wait)| json!({ "keystrokes": keys, "duration": wait })).collect();
@@ -20,24 +23,25 @@ async fn a_model_types_into_a_terminal() {
     let world = World::new().await;
     let long = format!("cat > long.txt <<'END'\n{}END\n", "0123456789abcdef\n".repeat(6_000));
     let replies = [
-        reply(&[("echo first >> log.txt\n", 0.3), ("cat log.txt\n", 0.5)], false),
-        reply(&[("sleep 100\n", 0.3), ("C-c", 0.3), ("echo $?\n", 0.5)], false),
-        // A busy machine takes seconds to echo so many lines.
-        reply(&[(long.as_str(), 2.0), ("wc -c long.txt\n", 12.0)], false),
-        "no JSON at all".to_owned(),
-        reply(&[("touch done\n", 0.3)], true),
-        reply(&[("echo 'it''s'\n", 0.1)], true),
+        (reply(&[("touch done\n", 0.1), ("echo first >> log.txt\n", 0.3), (COUNT, 0.5)], false), "lines:1"),
+        // The terminal shows what is typed before the result is there.
+        (reply(&[("echo $((40 + 2))begun; sleep 3600\n", 0.3)], false), "42begun"),
+        (reply(&[("C-c", 0.3), ("echo $?\n", 0.5)], false), "130"),
+        (reply(&[(long.as_str(), 0.5), ("wc -c long.txt\n", 1.0)], false), "102000 long.txt"),
+        ("no JSON at all".to_owned(), ""),
+        (reply(&[("echo over\n", 0.3)], true), ""),
+        (reply(&[("echo 'it''s'\n", 0.1)], true), ""),
     ];
-    let thought = world.think(&task(&FILES), Agent::Terminus2, &[], &replies).await;
+    let thought = world.think_until(&task(&FILES), Agent::Terminus2, &[], &replies).await;
     let messages = thought.messages();
     assert_eq!(thought.end(), "completed", "{messages:#?}");
     assert!(messages[0].contains("Create the file `done`."), "{}", messages[0]);
     assert!(messages[1].starts_with("New Terminal Output:"), "{}", messages[1]);
-    assert_eq!(messages[1].matches("\nfirst\n").count(), 1, "typed once: {}", messages[1]);
-    assert!(messages[2].contains("^C") && messages[2].contains("130"), "{}", messages[2]);
+    assert!(messages[1].contains("lines:1"), "typed once: {}", messages[1]);
+    assert!(messages[3].contains("^C") && messages[3].contains("130"), "{}", messages[3]);
     // 6,000 lines of 17 bytes arrive whole, though no command can be so long.
-    assert!(messages[3].contains("102000 long.txt"), "{}", &messages[3]);
-    assert!(messages[4].contains("ERROR:"), "{}", messages[4]);
+    assert!(messages[4].contains("102000 long.txt"), "{}", &messages[4]);
+    assert!(messages[5].contains("ERROR:"), "{}", messages[5]);
     let report = &thought.report;
     assert_eq!(bench_episodes::verdict(report).outcome, Outcome::Correct, "{report:?}");
     assert!(report.log("agent/terminus_2.pane").is_some_and(|log| log.text.contains("first")));
@@ -56,10 +60,13 @@ async fn a_terminal_that_is_missing_is_installed() {
         let image = format!(
             "{DOCKERFILE}RUN mv /bin/tmux /hidden && printf '{script}' > /bin/{manager} && chmod 755 /bin/{manager}\n"
         );
-        let replies =
-            [reply(&[("cat /calls; touch done\n", 0.5)], false), reply(&[], true), reply(&[], true)];
+        let replies = [
+            (reply(&[("touch done; cat /calls\n", 0.5)], false), calls.lines().last().unwrap()),
+            (reply(&[], true), ""),
+            (reply(&[], true), ""),
+        ];
         let files = task(&[("environment/Dockerfile", image.as_str())]);
-        let thought = world.think(&files, Agent::Terminus2, &[], &replies).await;
+        let thought = world.think_until(&files, Agent::Terminus2, &[], &replies).await;
         assert_eq!(thought.end(), "completed");
         assert!(thought.messages()[1].contains(calls), "{manager}: {}", thought.messages()[1]);
         assert!(
@@ -88,8 +95,8 @@ async fn a_terminal_that_can_not_be_installed_ends_the_episode_before_the_model_
 async fn keystrokes_that_end_the_terminal_end_the_agent() {
     for keys in ["exit\n", "tmux kill-server\n"] {
         let world = World::new().await;
-        let replies = [reply(&[("touch done\n", 0.2), (keys, 0.5)], false)];
-        let thought = world.think(&task(&FILES), Agent::Terminus2, &[], &replies).await;
+        let replies = [(reply(&[("touch done\n", 0.2), (keys, 0.5)], false), "never shown")];
+        let thought = world.think_until(&task(&FILES), Agent::Terminus2, &[], &replies).await;
         assert_eq!(thought.end(), "terminal_ended");
         assert_eq!(
             bench_episodes::verdict(&thought.report).outcome,
@@ -106,17 +113,17 @@ async fn a_model_runs_commands() {
     let fenced = |script: &str| format!("```bash\n{script}\n```\n");
     let replies = [
         fenced("echo once >> log.txt; cat log.txt; echo error >&2; pwd; exit 3"),
-        fenced("sleep 100"),
+        fenced("sleep 3600"),
         fenced(&long),
         fenced("yes | head -c 30000"),
         fenced("touch done; kill -9 $$"),
         "```done\n```".to_owned(),
     ];
-    let options = [("command_timeout_sec", "2")];
+    let options = [("command_timeout_sec", "10")];
     let thought = world.think(&task(&FILES), Agent::Bash, &options, &replies).await;
     let messages = thought.messages();
     assert_eq!(messages[1], "Exit code: 3\nOutput:\nonce\nerror\n/app\n");
-    assert!(messages[2].starts_with("Killed after 2 seconds."), "{}", messages[2]);
+    assert!(messages[2].starts_with("Killed after 10 seconds."), "{}", messages[2]);
     assert!(messages[3].contains("102000 long.txt"), "{}", messages[3]);
     assert!(messages[4].contains("bytes") && messages[4].len() < 12_000, "{}", messages[4]);
     assert!(messages[5].starts_with("Exit code: 137"), "{}", messages[5]);
@@ -145,20 +152,24 @@ async fn each_step_is_a_conversation_of_its_own_in_the_same_container() {
     files.push(("task.toml", config));
     let scripts = ["echo 1 > one.txt", "cp one.txt two.txt; ls"];
     let of_terminal = |script: &str| {
-        [reply(&[(&format!("{script}\n"), 0.5)], false), reply(&[], true), reply(&[], true)].to_vec()
+        let typed = format!("{script}; echo $((40 + 2))over\n");
+        [(reply(&[(&typed, 0.5)], false), "42over"), (reply(&[], true), ""), (reply(&[], true), "")].to_vec()
     };
-    let of_shell = |script: &str| vec![format!("```bash\n{script}\n```\n"), "```done\n```".to_owned()];
+    let of_shell =
+        |script: &str| vec![(format!("```bash\n{script}\n```\n"), ""), ("```done\n```".to_owned(), "")];
     for (agent, replies) in
         [(Agent::Terminus2, scripts.map(of_terminal).concat()), (Agent::Bash, scripts.map(of_shell).concat())]
     {
-        let thought = world.think(&files, agent, &[], &replies).await;
+        let thought = world.think_until(&files, agent, &[], &replies).await;
         let report = &thought.report;
         assert_eq!(bench_episodes::verdict(report).outcome, Outcome::Correct, "{report:?}");
         assert_eq!(report.steps.len(), 2, "{report:?}");
         for step in &report.steps {
             let outcome = step.agent.as_ref().unwrap();
             assert_eq!(outcome.end, "completed");
-            assert_eq!(outcome.totals.calls as usize, replies.len() / 2, "{outcome:?}");
+            // The model of the terminal may have to wait.
+            let (calls, least) = (outcome.totals.calls as usize, replies.len() / 2);
+            assert!(calls == least || agent == Agent::Terminus2 && calls > least, "{outcome:?}");
         }
         // Those of the second step.
         let messages = thought.messages();
@@ -170,13 +181,14 @@ async fn each_step_is_a_conversation_of_its_own_in_the_same_container() {
 #[tokio::test]
 async fn the_oracle_types_keystrokes() {
     let world = World::new().await;
-    let config = "instruction: Create the file `done`.\ndifficulty: easy\nmax_agent_timeout_sec: 60\nmax_test_timeout_sec: 60\n";
+    let config = "instruction: Create the file `done`.\ndifficulty: easy\nmax_agent_timeout_sec: 600\nmax_test_timeout_sec: 600\n";
     let compose = "services:\n  client:\n    build:\n      dockerfile: Dockerfile\n    image: ${T_BENCH_TASK_DOCKER_CLIENT_IMAGE_NAME}\n    \
         container_name: ${T_BENCH_TASK_DOCKER_CLIENT_CONTAINER_NAME}\n    command: [\"sh\", \"-c\", \"sleep infinity\"]\n    \
         volumes:\n      - ${T_BENCH_TASK_LOGS_PATH}:${T_BENCH_CONTAINER_LOGS_PATH}\n      - \
         ${T_BENCH_TASK_AGENT_LOGS_PATH}:${T_BENCH_CONTAINER_AGENT_LOGS_PATH}\n    network_mode: none\n";
     let test = "cd /app; echo '=== short test summary info ==='; [ -f done ] && echo PASSED t.py::test_a || echo FAILED t.py::test_a\n";
-    let solution = "- command: sleep 2; touch almost\n  block: true\n  max_timeout_sec: 20\n- command: mv almost 'done'\n  min_timeout_sec: 1\n";
+    let solution = "- command: sleep 2; touch almost\n  block: true\n  max_timeout_sec: 120\n- command: mv almost 'done'\n  min_timeout_sec: 1\n\
+        - command: ls\n  block: true\n  max_timeout_sec: 120\n";
     let files = [
         ("task.yaml", config),
         ("docker-compose.yaml", compose),
@@ -187,7 +199,7 @@ async fn the_oracle_types_keystrokes() {
     let report = world.in_terminal(&files, Agent::Oracle).await;
     assert_eq!(bench_episodes::verdict(&report).outcome, Outcome::Correct, "{report:?}");
     assert!(report.log("agent/oracle.txt").is_some_and(|log| log.text.contains("mv almost")), "{report:?}");
-    let late = "- command: sleep 50\n  block: true\n  max_timeout_sec: 2\n- command: touch done\n";
+    let late = "- command: sleep 3600\n  block: true\n  max_timeout_sec: 2\n- command: touch done\n";
     let files = files.map(|(path, text)| if path == "solution.yaml" { (path, late) } else { (path, text) });
     let report = world.in_terminal(&files, Agent::Oracle).await;
     assert_eq!(bench_episodes::verdict(&report).outcome, Outcome::Incorrect, "{report:?}");

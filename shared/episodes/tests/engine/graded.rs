@@ -41,7 +41,7 @@ async fn rewards_can_be_partial_and_time_outs_are_graded() {
     assert_eq!((verdict(&report).outcome, verdict(&report).score), (Outcome::Partial, Some(0.5)));
     assert_eq!(report.steps[0].tests.unwrap().total, 2);
     let endless = "#!/bin/sh\ntouch done\nsleep 600\n";
-    let limits = "[agent]\ntimeout_sec = 3\n[environment]\nnetwork_mode = \"no-network\"\n";
+    let limits = "[agent]\ntimeout_sec = 6\n[environment]\nnetwork_mode = \"no-network\"\n";
     let report =
         world.report(&task(&[("solution/solve.sh", endless), ("task.toml", limits)]), Agent::Oracle).await;
     assert_eq!(report.steps[0].exception.as_ref().unwrap().name, "AgentTimeoutError");

@@ -73,7 +73,7 @@ impl World {
         let mut records: Vec<String> = Vec::new();
         let mut saved = serde_json::to_string(&EpisodeState::new(1, nonce.as_str())).unwrap();
         let (mut answer, mut asked) = (None, 0);
-        let until = tokio::time::Instant::now() + Duration::from_secs(200);
+        let until = tokio::time::Instant::now() + Duration::from_secs(600);
         loop {
             assert!(tokio::time::Instant::now() < until, "the work does not end: {saved}");
             assert!(saved.len() < 64_000, "the checkpoint has {} bytes", saved.len());
@@ -92,9 +92,9 @@ impl World {
                 collection: COLLECTION,
                 change_path: "/tmp/change.diff",
                 too_large_exit: 77,
-                collection_time_limit: Duration::from_secs(60),
+                collection_time_limit: Duration::from_secs(600),
                 change_bytes_max: 1 << 20,
-                time_limit: Duration::from_secs(120),
+                time_limit: Duration::from_secs(600),
             };
             let episode =
                 InstanceEpisode { sandy: self.sandy(), sandbox: self.sandbox(), places_wanted: &FREE };
@@ -160,7 +160,7 @@ impl World {
             output_bytes_max: 1 << 20,
         };
         let mut saved = serde_json::to_string(&EpisodeState::new(1, nonce.as_str())).unwrap();
-        let until = tokio::time::Instant::now() + Duration::from_secs(200);
+        let until = tokio::time::Instant::now() + Duration::from_secs(600);
         loop {
             assert!(tokio::time::Instant::now() < until, "the verification does not end: {saved}");
             let episode =
@@ -203,11 +203,11 @@ async fn an_agents_change_is_collected_and_verified_in_another_container() {
     // One commit, and no route anywhere.
     assert!(worked.messages.iter().any(|message| message.contains("root\n1\n1\n")), "{:?}", worked.messages);
     assert!(worked.report.engine.contains(' ') && worked.report.setup_ms.is_some(), "{:?}", worked.report);
-    let report = world.verify(&change, COMMAND, Duration::from_secs(60)).await;
+    let report = world.verify(&change, COMMAND, Duration::from_secs(600)).await;
     assert_eq!(report.output("output.json"), Some("{\"sum\": 5}"), "{report:?}");
     assert_eq!((report.output("stdout.log"), report.exit_code), (Some("5\n"), Some(0)));
     assert!(report.logs.iter().any(|log| log.text.contains("Applied patch calc.py")), "{report:?}");
-    let report = world.verify("", COMMAND, Duration::from_secs(60)).await;
+    let report = world.verify("", COMMAND, Duration::from_secs(600)).await;
     assert_eq!(report.output("output.json"), Some("{\"sum\": -1}"), "{report:?}");
 }
 
@@ -216,7 +216,7 @@ async fn an_agent_that_breaks_its_container_has_no_change() {
     let world = World::new().await;
     for (reply, expected) in [
         ("```bash\nkill -9 -1; kill 1; kill -9 1; sleep 3; rm -rf /app/.git\n```", "Incorrect"),
-        ("```bash\ndd if=/dev/zero of=/full bs=1M count=200; sleep 600\n```", "Incorrect"),
+        ("```bash\ndd if=/dev/zero of=/full bs=1M count=200; sleep 3600\n```", "Incorrect"),
         ("```bash\nrm -rf /app/.git /usr/bin/git\n```", "Incorrect"),
     ] {
         let worked = world.work(&[reply, "```done\n```"], PREPARATION).await;
@@ -237,15 +237,15 @@ async fn a_repository_that_cannot_be_prepared_costs_nothing() {
 #[tokio::test]
 async fn a_verification_that_ends_its_container_or_lasts_too_long_has_no_output() {
     let world = World::new().await;
-    let report = world.verify("", "kill -9 -1; kill 1; kill -9 1; sleep 5", Duration::from_secs(60)).await;
+    let report = world.verify("", "kill -9 -1; kill 1; kill -9 1; sleep 5", Duration::from_secs(600)).await;
     assert_eq!((report.output("output.json"), verification_failure(&report)), (None, None), "{report:?}");
     let report =
-        world.verify("", "echo partial > /workspace/stdout.log; sleep 600", Duration::from_secs(2)).await;
+        world.verify("", "echo partial > /workspace/stdout.log; sleep 3600", Duration::from_secs(6)).await;
     assert!(report.is_timed_out && report.output("output.json").is_none(), "{report:?}");
     assert_eq!(report.output("stdout.log"), Some("partial\n"));
     assert_eq!(verification_failure(&report), None);
     let report = world
-        .verify("", "dd if=/dev/zero of=/full bs=1M count=200; sleep 600", Duration::from_secs(60))
+        .verify("", "dd if=/dev/zero of=/full bs=1M count=200; sleep 3600", Duration::from_secs(600))
         .await;
     let exception = report.exception.as_ref().unwrap();
     assert_eq!((exception.name.as_str(), verification_failure(&report)), ("DiskLimitExceededError", None));
@@ -257,7 +257,7 @@ async fn a_verification_that_ends_its_container_or_lasts_too_long_has_no_output(
             Some("20971520 bytes, more than the limit of 1048576"),
         ),
     ] {
-        let report = world.verify("", command, Duration::from_secs(60)).await;
+        let report = world.verify("", command, Duration::from_secs(600)).await;
         assert_eq!(report.output("output.json"), None, "{command}: {report:?}");
         assert_eq!(verification_failure(&report), None, "{command}: {report:?}");
         assert_eq!(report.left_out("output.json"), why, "{command}: {report:?}");
@@ -275,7 +275,7 @@ async fn an_image_that_cannot_be_pulled_is_waited_for() {
         workspace: "/workspace",
         files: &[],
         command: "true",
-        time_limit: Duration::from_secs(60),
+        time_limit: Duration::from_secs(600),
         outputs: &OUTPUTS,
         output_bytes_max: 1 << 20,
     };

@@ -15,7 +15,7 @@ use zip::ZipWriter;
 use zip::write::SimpleFileOptions;
 
 /// Maximum time of an episode.
-const EPISODE_MAX: Duration = Duration::from_secs(240);
+const EPISODE_MAX: Duration = Duration::from_secs(600);
 /// Dockerfile of the smallest image with a shell.
 pub(crate) const DOCKERFILE: &str = "FROM scratch\nCOPY busybox /bin/busybox\n\
     RUN [\"/bin/busybox\", \"--install\", \"-s\", \"/bin\"]\n\
@@ -204,7 +204,7 @@ pub(crate) fn task<'a>(changes: &[(&'a str, &'a str)]) -> Vec<(&'a str, &'a str)
     let mut files: BTreeMap<&str, &str> = BTreeMap::from([
         (
             "task.toml",
-            "schema_version = \"1.4\"\n[agent]\ntimeout_sec = 60\n[verifier]\ntimeout_sec = 60\n[environment]\nnetwork_mode = \"no-network\"\n",
+            "schema_version = \"1.4\"\n[agent]\ntimeout_sec = 600\n[verifier]\ntimeout_sec = 600\n[environment]\nnetwork_mode = \"no-network\"\n",
         ),
         ("instruction.md", "Create the file `done`."),
         ("environment/Dockerfile", DOCKERFILE),

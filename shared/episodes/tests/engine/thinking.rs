@@ -21,6 +21,10 @@ pub(crate) const DOCKERFILE: &str = "FROM scratch\nCOPY root /\nRUN [\"/bin/busy
 const PROGRAMS: [&str; 2] = ["tmux", "bash"];
 const LOCALE: &str = "/usr/lib/locale/C.utf8";
 
+/// Reply of a model that waits for its terminal.
+const WAIT: &str =
+    r#"{"analysis":"a","plan":"p","commands":[{"keystrokes":"","duration":1.0}],"task_complete":false}"#;
+
 /// End of an episode, with everything that was said.
 pub(crate) struct Thought {
     pub(crate) report: EpisodeReport,
@@ -30,14 +34,20 @@ pub(crate) struct Thought {
 }
 
 impl Thought {
-    /// Returns the messages to the model.
-    pub(crate) fn messages(&self) -> Vec<&str> {
-        let parts = self.thinker.transcript.parts().iter();
-        let texts = parts.filter_map(|part| match part {
-            Part::Message(message) => Some(message.text.as_str()),
-            _ => None,
-        });
-        texts.collect()
+    /// Returns the messages to the model. Messages after [`WAIT`] belong to those before it.
+    pub(crate) fn messages(&self) -> Vec<String> {
+        let (mut messages, mut has_waited) = (Vec::<String>::new(), false);
+        for part in self.thinker.transcript.parts() {
+            match part {
+                Part::Reply(reply) => has_waited = reply.text == WAIT,
+                Part::Message(message) => match messages.last_mut().filter(|_| has_waited) {
+                    Some(last) => last.push_str(&message.text),
+                    None => messages.push(message.text.clone()),
+                },
+                _ => {}
+            }
+        }
+        messages
     }
 
     pub(crate) fn end(&self) -> &str {
@@ -55,6 +65,19 @@ impl World {
         options: &[(&str, &str)],
         replies: &[String],
     ) -> Thought {
+        let replies: Vec<_> = replies.iter().map(|text| (text.clone(), "")).collect();
+        self.think_until(task, agent, options, &replies).await
+    }
+
+    /// The same for a model that uses a terminal. After each reply it waits until a message contains a text, however slow the
+    /// machine is.
+    pub(crate) async fn think_until(
+        &self,
+        task: &[(&str, &str)],
+        agent: Agent,
+        options: &[(&str, &str)],
+        replies: &[(String, &str)],
+    ) -> Thought {
         let files = terminal_files(task);
         let nonce = uuid::Uuid::new_v4().simple().to_string();
         let (labels, variables) = (labels(&nonce), BTreeMap::new());
@@ -62,8 +85,8 @@ impl World {
             options.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         let mut records: Vec<String> = Vec::new();
         let mut saved = serde_json::to_string(&EpisodeState::new(1, nonce.as_str())).unwrap();
-        let (mut answer, mut asked) = (None, 0);
-        let until = tokio::time::Instant::now() + Duration::from_secs(200);
+        let (mut answer, mut asked, mut awaited) = (None, 0, "");
+        let until = tokio::time::Instant::now() + Duration::from_secs(600);
         loop {
             assert!(tokio::time::Instant::now() < until, "the episode does not end: {saved}");
             assert!(saved.len() < 64_000, "the checkpoint has {} bytes", saved.len());
@@ -96,9 +119,15 @@ impl World {
             match advanced {
                 Advance::Waiting(wait) => tokio::time::sleep(wait.min(Duration::from_millis(300))).await,
                 Advance::Asks(request) => {
-                    let text = replies.get(asked).cloned();
-                    let text = text.unwrap_or_else(|| panic!("question {asked} has no reply"));
-                    asked += 1;
+                    let seen = request.prompt.messages.last().map_or("", |message| message.content.as_str());
+                    let text = if seen.contains(awaited) {
+                        let next = replies.get(asked);
+                        let (text, next) = next.unwrap_or_else(|| panic!("question {asked} has no reply"));
+                        (asked, awaited) = (asked + 1, next);
+                        text.clone()
+                    } else {
+                        WAIT.to_owned()
+                    };
                     let usage = Usage { input_tokens: 10, output_tokens: 5, ..Usage::default() };
                     let reply = ModelReply { text, usage, latency_ms: 100, ..ModelReply::default() };
                     let paid = bench_domain::Usage::counted(10, 5, 0);

@@ -97,7 +97,7 @@ async fn a_reward_is_found_among_many_and_large_files() {
 #[tokio::test]
 async fn a_verifier_that_hangs_is_no_grade() {
     let world = World::new().await;
-    let config = "[verifier]\ntimeout_sec = 2\n[environment]\nnetwork_mode = \"no-network\"\n";
+    let config = "[verifier]\ntimeout_sec = 6\n[environment]\nnetwork_mode = \"no-network\"\n";
     let hang = "#!/bin/sh\necho started\nsleep 600\n";
     let report = world.report(&task(&[("task.toml", config), ("tests/test.sh", hang)]), Agent::Nop).await;
     assert_eq!(report.last_exception().unwrap().name, "VerifierTimeoutError", "{report:?}");
