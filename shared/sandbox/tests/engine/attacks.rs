@@ -9,7 +9,7 @@ const CONNECT: &str = r#"
 import socket, sys
 for path in sys.argv[1:]:
     connection = socket.socket(socket.AF_UNIX)
-    connection.settimeout(5)
+    connection.settimeout(60)
     try:
         connection.connect(path)
         connection.sendall(b"GET /_ping HTTP/1.0\r\n\r\n")

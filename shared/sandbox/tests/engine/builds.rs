@@ -39,7 +39,7 @@ fn limit(error: &EnvironmentError) -> Option<Limit> {
 }
 
 pub(crate) async fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
-    for _ in 0..600 {
+    for _ in 0..2_400 {
         if condition() {
             return;
         }
@@ -65,7 +65,7 @@ async fn one_sandbox_of_a_host_builds_at_a_time() {
             let task = task("RUN echo one-at-a-time\n");
             let environment = environment(&task);
             let project = two.resolve(&environment, &task, &dockerfile()).await.unwrap();
-            let build = two.build(&project, Duration::from_secs(60));
+            let build = two.build(&project, Duration::from_secs(600));
             let name = "build".parse().unwrap();
             let waiting = two.engine().advance(&environment, &name, &build, Duration::from_secs(2)).await.unwrap();
             assert_eq!(waiting, bench_environments::Progress::Running);
@@ -106,16 +106,16 @@ async fn builds_that_exceed_a_limit_leave_nothing() {
                 println!("the commands of builds have no group here");
             }
             let fill = "RUN dd if=/dev/zero of=/large bs=1M count=20000\n";
-            let error = failing(&sandbox, fill, Duration::from_secs(100)).await;
+            let error = failing(&sandbox, fill, Duration::from_secs(600)).await;
             assert_eq!(limit(&error), Some(Limit::ImageSize), "{error:?}");
             // The builder is free again.
-            let error = failing(&sandbox, "RUN exit 3\n", Duration::from_secs(30)).await;
+            let error = failing(&sandbox, "RUN exit 3\n", Duration::from_secs(600)).await;
             assert!(matches!(error, EnvironmentError::Build { .. }), "{error:?}");
             // A sandbox that ends while it builds.
             let task = task(&format!("RUN {endless}\n"));
             let environment = environment(&task);
             let project = sandbox.resolve(&environment, &task, &dockerfile()).await.unwrap();
-            let build = sandbox.build(&project, Duration::from_secs(100));
+            let build = sandbox.build(&project, Duration::from_secs(600));
             let name = "build".parse().unwrap();
             let running = sandbox.engine().advance(&environment, &name, &build, Duration::from_secs(1)).await;
             assert_eq!(running.unwrap(), bench_environments::Progress::Running);

@@ -24,7 +24,7 @@ async fn an_environment_runs_through_a_sandbox() {
             println!("{}: sandbox after {asked_ms} ms, container after {} ms", world.form, began.elapsed().as_millis());
 
             let command = "id -u; pwd; cat /files/a.txt; echo written > /logs/out; echo x > /files/a.txt; ls /sys/class/net";
-            let exec = Exec::shell(main, command, Duration::from_secs(20));
+            let exec = Exec::shell(main, command, Duration::from_secs(120));
             let ended = sandbox.finish(&environment, "exec", &exec).await.unwrap();
             assert_eq!(ended.stdout.text(), "0\n/app\nmountedlo\n", "{ended:?}");
             let logs = format!("cat {}/logs/out", environment.folders(&sandbox.facts).root);
@@ -43,7 +43,7 @@ async fn an_environment_runs_through_a_sandbox() {
             let other = world.sandbox().await;
             let environment = crate::support::environment(&task);
             let project = other.resolve(&environment, &task, &files).await.unwrap();
-            let build = other.build(&project, Duration::from_secs(60));
+            let build = other.build(&project, Duration::from_secs(600));
             assert_eq!(other.finish(&environment, "build", &build).await, Ok(Built { images: 0 }));
             other.end().await;
             assert_eq!(world.left(), Vec::<String>::new());
@@ -102,8 +102,8 @@ async fn the_disk_limit_has_no_way_around() {
             let sandbox = world.sandbox().await;
             let task = task("");
             for (at, (command, expected)) in [
-                ("dd if=/dev/zero of=/etc/hosts bs=1M count=60 && sleep 60", "has written"),
-                ("cd /tmp && seq 6000 | xargs mkdir && sleep 60", "limit of 5000"),
+                ("dd if=/dev/zero of=/etc/hosts bs=1M count=60 && sleep 3600", "has written"),
+                ("cd /tmp && seq 6000 | xargs mkdir && sleep 3600", "limit of 5000"),
             ]
             .into_iter()
             .enumerate()
@@ -111,7 +111,7 @@ async fn the_disk_limit_has_no_way_around() {
                 let environment = environment(&task);
                 let started =
                     sandbox.start(&environment, &task, &dockerfile(), Network::None).await.unwrap();
-                let exec = Exec::shell(started.container("main").unwrap(), command, Duration::from_secs(60));
+                let exec = Exec::shell(started.container("main").unwrap(), command, Duration::from_secs(600));
                 let exec = Exec { disk_bytes_max: Some(50 << 20), ..exec };
                 let ended = sandbox.finish(&environment, &format!("exec-{at}"), &exec).await.unwrap_err();
                 assert!(

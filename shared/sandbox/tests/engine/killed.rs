@@ -72,7 +72,7 @@ async fn the_next_host_removes_what_a_killed_one_left() {
     // The new host looks for an engine by itself, since there is something to remove.
     let began = std::time::Instant::now();
     while instances(place.path()).contains(&dead) {
-        assert!(began.elapsed() < Duration::from_secs(60), "the folder of the dead host is still there");
+        assert!(began.elapsed() < Duration::from_secs(120), "the folder of the dead host is still there");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     println!("cleaned up after {:?}", began.elapsed());

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use bench_environments::Network;
+use bench_sandy::ExecRequest;
 
 use crate::support::{
     Sandbox, World, docker, dockerfile, each_form, environment, first_form, task, with_compose,
@@ -26,7 +27,7 @@ fn foreign(socket: &Path, image: &str) -> String {
 }
 
 async fn wait_until_gone(world: &World, sandbox: &Sandbox<'_>) {
-    for _ in 0..300 {
+    for _ in 0..1_200 {
         if world.left().is_empty() && world.host.get(&sandbox.id).await.is_err() {
             return;
         }
@@ -41,15 +42,24 @@ async fn containers_end_with_their_sandbox() {
         |config| config.idle_timeout = Duration::from_secs(8),
         |world| async move {
             let (one, two) = (world.sandbox().await, world.sandbox().await);
-            tokio::join!(fill(&one), fill(&two));
-            let image = one.output("docker ps --format '{{.Image}}'").await;
-            let other = foreign(&world.socket(), &image);
-            let all = world.left().len();
-            assert!(all >= 6, "{:?}", world.left());
-            let began = std::time::Instant::now();
-            one.end().await;
-            println!("{}: a sandbox with a container ended in {:?}", world.form, began.elapsed());
-            assert!((3..all - 2).contains(&world.left().len()), "{:?}", world.left());
+            // A command in progress keeps a sandbox from expiring, however slow the machine is. It ends with its sandbox.
+            let hold =
+                ExecRequest::new("until [ -e stop ]; do sleep 0.1; done").within(Duration::from_secs(600));
+            let held = [one.sandy.exec(&one.id, &hold), two.sandy.exec(&two.id, &hold)];
+            let ends_one = async {
+                tokio::join!(fill(&one), fill(&two));
+                let image = one.output("docker ps --format '{{.Image}}'").await;
+                let other = foreign(&world.socket(), &image);
+                let all = world.left().len();
+                assert!(all >= 6, "{:?}", world.left());
+                let began = std::time::Instant::now();
+                one.end().await;
+                println!("{}: a sandbox with a container ended in {:?}", world.form, began.elapsed());
+                assert!((3..all - 2).contains(&world.left().len()), "{:?}", world.left());
+                two.output("touch stop").await;
+                other
+            };
+            let (other, _) = tokio::join!(ends_one, futures_util::future::join_all(held));
             // The other one isn't used, and expires.
             wait_until_gone(&world, &two).await;
             assert_eq!(docker(&world.socket(), &["rm", "--force", &other]), [other]);

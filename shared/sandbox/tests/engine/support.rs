@@ -22,7 +22,7 @@ use tokio::net::TcpListener;
 
 const KEY: &str = "a-key";
 /// Maximum time for an operation of a test.
-const OPERATION_MAX: Duration = Duration::from_secs(120);
+const OPERATION_MAX: Duration = Duration::from_secs(600);
 /// Prefix of the images of these tests, whose names no task has.
 pub(crate) const OWN_IMAGES: &str = "docker.io/library/bench__";
 /// Dockerfile of the smallest image with a shell.
@@ -267,7 +267,7 @@ impl<'a> Sandbox<'a> {
 
     /// Runs a shell command in the sandbox.
     pub(crate) async fn shell(&self, command: &str) -> ExecOutput {
-        let request = ExecRequest::new(command).within(Duration::from_secs(60));
+        let request = ExecRequest::new(command).within(OPERATION_MAX);
         self.sandy.exec(&self.id, &request).await.unwrap()
     }
 
@@ -336,7 +336,7 @@ impl<'a> Sandbox<'a> {
     ) -> Result<Started, EnvironmentError> {
         let project = self.resolve(environment, task, files).await?.with_network(network);
         self.finish(environment, "build", &self.build(&project, OPERATION_MAX)).await?;
-        let start = Start { project, log_folders: Vec::new(), time_limit: Duration::from_secs(60) };
+        let start = Start { project, log_folders: Vec::new(), time_limit: Duration::from_secs(240) };
         self.finish(environment, "start", &start).await
     }
 
