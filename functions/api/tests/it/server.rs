@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
+use axum::response::Response;
 use bench_api::{Api, ApiConfig, router};
 use bench_blobs::Blobs;
 use bench_datasets::{Library, LibraryConfig};
@@ -219,6 +220,26 @@ impl Server {
         headers: &[(&str, &str)],
         body: impl Into<Body>,
     ) -> Reply {
+        let response = self.open_with(method, path, headers, body).await;
+        let (status, headers) = (response.status(), response.headers().clone());
+        let bytes = axum::body::to_bytes(response.into_body(), 64 << 20).await.unwrap();
+        let reply = Reply { status, headers, text: String::from_utf8_lossy(&bytes).into_owned() };
+        reply.check_error();
+        reply
+    }
+
+    /// Sends a request without a body, and returns the response before its body has arrived.
+    pub(crate) async fn open(&self, method: &str, path: &str, headers: &[(&str, &str)]) -> Response {
+        self.open_with(method, path, headers, Body::empty()).await
+    }
+
+    async fn open_with(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: impl Into<Body>,
+    ) -> Response {
         let mut request = Request::builder().method(method).uri(path);
         if !headers.iter().any(|(name, _)| *name == "host") {
             request = request.header("host", "localhost:8000");
@@ -226,12 +247,7 @@ impl Server {
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
-        let response = self.router.clone().oneshot(request.body(body.into()).unwrap()).await.unwrap();
-        let (status, headers) = (response.status(), response.headers().clone());
-        let bytes = axum::body::to_bytes(response.into_body(), 64 << 20).await.unwrap();
-        let reply = Reply { status, headers, text: String::from_utf8_lossy(&bytes).into_owned() };
-        reply.check_error();
-        reply
+        self.router.clone().oneshot(request.body(body.into()).unwrap()).await.unwrap()
     }
 
     pub(crate) async fn get(&self, path: &str) -> Reply {

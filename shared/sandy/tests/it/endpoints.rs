@@ -21,7 +21,7 @@ async fn a_sandbox_is_created_used_and_ended() {
         env: BTreeMap::from([("NAME".to_owned(), "x y".to_owned())]),
         ..ExecRequest::new("cat b.txt; echo \"$NAME\" >&2; exit 3")
     };
-    let output = sandy.exec(&id, &exec.within(Duration::from_secs(5))).await.unwrap();
+    let output = sandy.exec(&id, &exec.within(Duration::from_secs(60))).await.unwrap();
     assert_eq!(
         (output.stdout.as_str(), output.stderr.as_str(), output.exit_code),
         ("h\u{e9}llo\n", "x y\n", 3)

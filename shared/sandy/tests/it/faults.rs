@@ -205,7 +205,7 @@ async fn a_failed_connection_is_retried_even_for_creations() {
         tokio::time::sleep(Duration::from_millis(50)).await;
         server.up().await.unwrap();
     };
-    let patient = server.sandy(Timing { repeat_wait: Duration::from_millis(100), ..timing() }).unwrap();
+    let patient = server.sandy(Timing { repeat_wait: Duration::from_secs(2), ..timing() }).unwrap();
     let new = NewSandbox::default();
     let (made, ()) = tokio::join!(patient.create(&new), later);
     assert_eq!((vec![made.unwrap()], server.created_count()), (server.open(), 1));

@@ -15,6 +15,8 @@ impl World {
     }
 }
 
+/// Time after which a test gives up.
+const LONG: Duration = Duration::from_secs(120);
 /// A script that counts how often it was started.
 const COUNTED: &str =
     "mkdir -p ~/runs; mktemp ~/runs/XXXXXX >/dev/null; cat a/b > r; echo out; echo err >&2; exit 3";
@@ -34,7 +36,7 @@ fn runs(world: &World) -> usize {
 #[tokio::test]
 async fn one_call_runs_a_small_job() {
     let world = World::new().await;
-    let RunStatus::Over(report) = world.run_once(&counted(), Duration::from_secs(20)).await.unwrap() else {
+    let RunStatus::Over(report) = world.run_once(&counted(), LONG).await.unwrap() else {
         panic!("the job is still running")
     };
     assert_eq!(report.end, JobEnd::Exited(3));
@@ -54,7 +56,7 @@ async fn a_call_returns_while_the_job_is_running() {
     assert_eq!(world.run_once(&slow, Duration::ZERO).await.unwrap(), RunStatus::Running);
     assert_eq!(world.run_once(&slow, Duration::from_millis(50)).await.unwrap(), RunStatus::Running);
     std::fs::write(world.file("go"), "").unwrap();
-    let end = world.run_once(&slow, Duration::from_secs(20)).await.unwrap();
+    let end = world.run_once(&slow, LONG).await.unwrap();
     assert!(matches!(end, RunStatus::Over(report) if report.stdout_tail == "done\n"));
 }
 
@@ -67,7 +69,7 @@ async fn a_call_that_waits_leaves_no_files_open() {
     std::fs::write(&python, limited).unwrap();
     std::fs::set_permissions(&python, std::fs::Permissions::from_mode(0o755)).unwrap();
     let world = World::with(Options { path: Some(folder.path().to_owned()), ..Options::default() }).await;
-    let end = world.run_once(&spec("sleep 3"), Duration::from_secs(60)).await.unwrap();
+    let end = world.run_once(&spec("sleep 3"), LONG).await.unwrap();
     assert!(matches!(&end, RunStatus::Over(report) if report.end == JobEnd::Exited(0)), "{end:?}");
 }
 
@@ -80,7 +82,7 @@ async fn repeated_calls_run_the_script_once() {
             _ => Fault::None,
         })
         .await;
-        let end = world.run_once(&counted(), Duration::from_secs(20)).await.unwrap();
+        let end = world.run_once(&counted(), LONG).await.unwrap();
         assert!(matches!(end, RunStatus::Over(report) if report.end == JobEnd::Exited(3)), "{fault:?}");
         assert_eq!(runs(&world), 1, "{fault:?}");
     }
@@ -99,7 +101,7 @@ async fn a_job_for_one_call_is_small() {
     let world = World::new().await;
     let files = vec![file("a", vec![b'x'; RUN_BYTES_MAX - 100])];
     let largest = JobSpec { files, ..spec("true") };
-    let end = world.run_once(&largest, Duration::from_secs(20)).await.unwrap();
+    let end = world.run_once(&largest, LONG).await.unwrap();
     assert!(matches!(end, RunStatus::Over(report) if report.end == JobEnd::Exited(0)));
     let files = vec![file("a", vec![b'x'; RUN_BYTES_MAX])];
     let refused = world.run_once(&JobSpec { files, ..spec("true") }, Duration::ZERO).await;

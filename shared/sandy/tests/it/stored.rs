@@ -90,7 +90,7 @@ async fn upload(world: &World, spec: &JobSpec, source: &dyn FileSource) -> Resul
 
 /// Uploads until everything is in place.
 async fn until_ready(world: &World, spec: &JobSpec, source: &dyn FileSource) -> Result<(), JobError> {
-    for _ in 0..500 {
+    for _ in 0..6_000 {
         if upload(world, spec, source).await? == UploadProgress::Ready {
             return Ok(());
         }

@@ -10,7 +10,7 @@ use bench_sandy::{NewSandbox, Sandy, Timing};
 use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// Maximum number of polls before a test fails.
-const POLLS_MAX: u32 = 1_500;
+const POLLS_MAX: u32 = 6_000;
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// Returns time limits for a busy machine, with short waits before retries.
@@ -133,7 +133,7 @@ pub(crate) fn spec(script: &str) -> JobSpec {
     JobSpec {
         files: Vec::new(),
         script: script.to_owned(),
-        time_limit: Duration::from_secs(60),
+        time_limit: Duration::from_secs(240),
         memory_bytes: 1 << 28,
         probe: None,
         needs_landlock: false,

@@ -35,8 +35,8 @@ pub(super) struct Script {
     pub(super) user_subject: String,
     /// Error of renewals; `None` renews.
     pub(super) renewal_error: Option<(u16, &'static str)>,
-    /// Time between a renewal and its answer.
-    pub(super) renewal_delay: Duration,
+    /// True if renewals are answered later.
+    pub(super) holds_renewals: bool,
 }
 
 impl Default for Script {
@@ -57,7 +57,7 @@ impl Default for Script {
             user_status: 200,
             user_subject: "user-1".to_owned(),
             renewal_error: None,
-            renewal_delay: Duration::ZERO,
+            holds_renewals: false,
         }
     }
 }
@@ -182,9 +182,10 @@ fn parameter(query: &str, name: &str) -> String {
 async fn answer(State(shared): State<Handle>, uri: Uri, headers: HeaderMap, body: Bytes) -> Response {
     let form = String::from_utf8(body.to_vec()).unwrap();
     let is_renewal = parameter(&form, "grant_type") == "refresh_token";
-    let delay = if is_renewal { shared.lock().unwrap().script.renewal_delay } else { Duration::ZERO };
     let (status, body) = answer_now(&mut shared.lock().unwrap(), &uri, &headers, &form);
-    tokio::time::sleep(delay).await;
+    while is_renewal && shared.lock().unwrap().script.holds_renewals {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
     (StatusCode::from_u16(status).unwrap(), Json(body)).into_response()
 }
 

@@ -13,7 +13,7 @@ use super::support::{form, task_zip};
 use crate::server::Server;
 
 const POLL_EVERY: Duration = Duration::from_millis(20);
-const POLLS_MAX: u32 = 1_000;
+const POLLS_MAX: u32 = 6_000;
 const KEY: &str = "openrouter_api_key=YOUR_API_KEY_HERE";
 
 /// Uploads an archive and returns the task's id. Only status 200 counts.
