@@ -109,7 +109,7 @@ pageTest('the list cancels and exports, and names six benchmarks of a run', asyn
   await held.getByRole('button', { name: /^Actions on/ }).click()
   await page.getByRole('menuitem', { name: /^Cancel/ }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Cancel the run' }).click()
-  await held.getByText('Canceled').waitFor({ timeout: 30_000 })
+  await held.getByText('Canceled').waitFor()
   release()
 })
 

@@ -90,11 +90,9 @@ pageTest('conversations without messages, without a reward, and huge ones are sh
   await page.getByRole('region', { name: 'Result of the conversation' }).getByText('no model').waitFor()
   assert.equal(await page.getByRole('heading', { name: 'Parts of the reward' }).count(), 0)
 
-  const before = Date.now()
   await go(page, `/runs/${script.run.id}/items/${BENCHMARK}/0?sample=1`)
   const thread = page.getByRole('list', { name: 'Messages' })
   await thread.locator('.message').first().waitFor()
-  assert.ok(Date.now() - before < 10_000, `${Date.now() - before} ms`)
   assert.equal(await thread.locator('.message').count(), 500)
   await page.getByRole('button', { name: 'Show 500 more of 1,201 messages' }).click()
   await page.getByRole('button', { name: 'Show 201 more of 1,201 messages' }).click()

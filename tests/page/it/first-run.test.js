@@ -9,7 +9,7 @@ pageTest('a reader runs the demo, reads the score, opens an item and verifies th
   const { page, context, guard } = await open('/')
   await page.getByRole('button', { name: 'Run the demo' }).click()
   await page.waitForURL(/\/runs\/[0-9a-f-]{36}$/)
-  await page.getByRole('heading', { level: 1, name: 'Succeeded' }).waitFor({ timeout: 30_000 })
+  await page.getByRole('heading', { level: 1, name: 'Succeeded' }).waitFor()
 
   const score = page.getByRole('region', { name: 'Score' })
   assert.match(await score.innerText(), /100\.0%/)

@@ -51,7 +51,7 @@ pageTest('a run is ordered, watched, read and canceled with a keyboard alone', a
   await tabTo(page, ({ name, role }) => role === 'a' && name === 'New run', 'New run', 'Shift+Tab')
   await follow(page, () => page.keyboard.press('Enter'))
   await page.getByRole('heading', { level: 1, name: 'New run' }).waitFor()
-  await page.waitForFunction(() => document.activeElement?.closest('main'), null, { timeout: 5000 })
+  await page.waitForFunction(() => document.activeElement?.closest('main'))
     .catch(() => assert.fail('a new view takes the focus'))
   await tabTo(page, ({ role }) => role === 'combobox', 'the model')
   await page.keyboard.press('ControlOrMeta+a')
@@ -64,8 +64,8 @@ pageTest('a run is ordered, watched, read and canceled with a keyboard alone', a
   if (!await page.evaluate(() => /** @type {HTMLInputElement} */ (document.activeElement).checked)) await page.keyboard.press('Space')
   await tabTo(page, ({ name, role }) => role === 'button' && /^Start/.test(name), 'Start')
   await page.keyboard.press('Enter')
-  await page.waitForURL(/\/runs\/[0-9a-f-]{36}/, { timeout: 20_000 })
-  await page.getByRole('heading', { level: 1, name: 'Succeeded' }).waitFor({ timeout: 60_000 })
+  await page.waitForURL(/\/runs\/[0-9a-f-]{36}/)
+  await page.getByRole('heading', { level: 1, name: 'Succeeded' }).waitFor()
 
   // Items: into the table, down, open, next, back to the list.
   await settled(page)
@@ -106,7 +106,7 @@ pageTest('from the first visit to a verified archive with a keyboard alone', asy
   await settled(page)
   await tabTo(page, ({ name }) => name === 'Run the demo', 'the demo')
   await page.keyboard.press('Enter')
-  await page.getByRole('heading', { level: 1, name: 'Succeeded' }).waitFor({ timeout: 30_000 })
+  await page.getByRole('heading', { level: 1, name: 'Succeeded' }).waitFor()
   await settled(page)
   assert.ok(await page.evaluate(() => document.activeElement?.closest('main') !== null), 'the new view has the focus')
   await tabTo(page, ({ name }) => name === 'What these figures mean', 'the meaning of the figures')

@@ -18,14 +18,14 @@ pageTest('an interrupted run is resumed', async ({ bench, model, open }) => {
   await bench.start()
   const { page } = await open('/runs?status=interrupted')
   const main = page.getByRole('main')
-  await main.getByText('Interrupted').nth(1).waitFor({ timeout: 40_000 })
+  await main.getByText('Interrupted').nth(1).waitFor()
   await follow(page, () => main.getByRole('link', { name: 'openai-compatible/held' }).click())
   await main.getByRole('heading', { level: 1, name: 'Interrupted' }).waitFor()
   await main.getByText(/Resume continues it on this server/).waitFor()
   release()
   await main.getByRole('button', { name: 'Resume…' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Resume' }).click()
-  await main.getByRole('heading', { level: 1, name: 'Succeeded' }).waitFor({ timeout: 60_000 })
+  await main.getByRole('heading', { level: 1, name: 'Succeeded' }).waitFor()
 }, { timeout: 150_000 })
 
 pageTest('a link to an item opens it, and back and forward lead through the same views', async ({ bench, open }) => {
@@ -103,7 +103,7 @@ pageTest('a run is watched in two tabs, reloaded in the middle, and canceled in 
   await page.getByRole('main').getByRole('button', { name: 'Cancel…' }).click()
   await page.getByRole('dialog').getByRole('button', { name: 'Cancel the run' }).click()
   await page.getByRole('heading', { level: 1, name: 'Canceled' }).waitFor()
-  await other.page.getByRole('row', { name: /slow/ }).getByText('Canceled').waitFor({ timeout: 30_000 })
+  await other.page.getByRole('row', { name: /slow/ }).getByText('Canceled').waitFor()
   // What the other tab still offers is refused with a sentence, and the tab catches up.
   release()
   await bench.api('DELETE', `/api/runs/${run.id}`)

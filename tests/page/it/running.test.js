@@ -77,7 +77,7 @@ for (const agent of /** @type {const} */ (['terminus-2', 'bash'])) {
 
     // The end shows the result without a step of the reader.
     steps.allow(9)
-    await page.getByRole('region', { name: 'Result of the episode' }).waitFor({ timeout: 60_000 })
+    await page.getByRole('region', { name: 'Result of the episode' }).waitFor()
     await screen.getByRole('heading', { name: 'Terminal after turn 3' }).waitFor()
     await settled(page)
     assert.equal(await status.count(), 0)

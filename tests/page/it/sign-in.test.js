@@ -81,7 +81,7 @@ signInTest('an account signs in, pays for a private run, and signs out', async (
   await main.getByRole('button', { name: 'Start run' }).click()
   await page.waitForURL(/\/runs\/[0-9a-f-]{36}$/)
   const address = page.url()
-  await page.getByRole('heading', { level: 1, name: 'Succeeded' }).waitFor({ timeout: 30_000 })
+  await page.getByRole('heading', { level: 1, name: 'Succeeded' }).waitFor()
   await page.getByRole('heading', { level: 1, name: 'Private' }).waitFor()
   assert.equal(provider.payers.size, 1, 'one token paid for all answers')
   assert.ok(provider.models.total >= 2)
@@ -145,7 +145,7 @@ signInTest('a sign-out ends the runs that the account pays for, if the reader ag
   await dialog.getByRole('button', { name: 'End the runs and sign out' }).click()
   await banner.getByRole('link', { name: 'Sign in with Chutes' }).waitFor()
   release()
-  await page.getByRole('heading', { level: 1, name: 'Canceled' }).waitFor({ timeout: 30_000 })
+  await page.getByRole('heading', { level: 1, name: 'Canceled' }).waitFor()
 }, { environment: { BENCH_ACCESS: 'session,admin' } })
 
 signInTest('a canceled, a stolen and a late sign-in are explained, and two tabs sign in at once', async (world, provider) => {
@@ -218,7 +218,7 @@ signInTest('an account that signs in again in the same browser still pays', asyn
     await settled(page)
     await page.getByRole('main').getByRole('button', { name: 'Start run' }).click()
     await page.waitForURL(/\/runs\/[0-9a-f-]{36}$/)
-    await page.getByRole('heading', { level: 1, name: /Succeeded|Failed/ }).waitFor({ timeout: 30_000 })
-    await page.getByRole('heading', { level: 1, name: 'Succeeded' }).waitFor({ timeout: 1000 })
+    await page.getByRole('heading', { level: 1, name: /Succeeded|Failed/ }).waitFor()
+    await page.getByRole('heading', { level: 1, name: 'Succeeded' }).waitFor()
   }
 }, { environment: { BENCH_ACCESS: 'session,admin' } })

@@ -398,7 +398,7 @@ pageTest('a task’s page and the list of tasks count all of its orders, and onl
   await page.getByRole('gridcell').nth(2).waitFor()
   assert.equal(await page.getByRole('gridcell').count(), 3, 'the other task’s episodes are in the run, not here')
   await fetch(`${bench.origin}/api/runs/${both.id}/cancel`, { method: 'POST' })
-  await page.getByRole('heading', { level: 1, name: /^one Completed/ }).waitFor({ timeout: 30_000 })
+  await page.getByRole('heading', { level: 1, name: /^one Completed/ }).waitFor()
   await page.getByLabel('Pass rate').getByText('in no rate').waitFor()
 
   // The list of runs names the tasks.
@@ -419,13 +419,13 @@ pageTest('episodes that are running are marked, and runs count episodes', async 
 
   // Two begin, and none ends.
   for (const item of script.items.slice(6, 8)) item.item_metadata = { episode_started: true }
-  await page.getByText(/ 2 are running\.$/).waitFor({ timeout: 30_000 })
+  await page.getByText(/ 2 are running\.$/).waitFor()
   await page.waitForFunction(() => document.title.startsWith('60%'))
   assert.deepEqual((await legend.allInnerTexts()).map((text) => text.replace(/\s+/g, ' ')).slice(-2), ['▸ running', '· waiting'])
   assert.equal(await page.getByRole('link', { name: 'a/two@0123456789ab, episode 2: Running' }).innerText(), '▸')
   assert.deepEqual(await seriousFindings(page), [])
   script.end(10)
-  await legend.filter({ hasText: 'running' }).waitFor({ state: 'detached', timeout: 30_000 })
+  await legend.filter({ hasText: 'running' }).waitFor({ state: 'detached' })
 })
 
 pageTest('750 episodes stay readable, reachable and in place', async ({ bench, open }) => {
@@ -457,7 +457,7 @@ pageTest('750 episodes stay readable, reachable and in place', async ({ bench, o
 
   // An update changes cells in place.
   script.end(700)
-  await page.locator('.episodes-text', { hasText: /^700 of 750 episodes are over/ }).waitFor({ timeout: 30_000 })
+  await page.locator('.episodes-text', { hasText: /^700 of 750 episodes are over/ }).waitFor()
   assert.match(await focused() ?? '', /^task-75@\w+, episode 10: Not ended/)
   assert.equal(await page.evaluate(() => scrollY), scroll)
   assert.deepEqual(await seriousFindings(page), [])

@@ -16,9 +16,9 @@ export const COMMAND = path.resolve(ROOT, process.env.BENCH_UNDER_TEST || 'targe
 const PAGE = process.env.BENCH_PAGE_FOLDER ? ['--page', path.resolve(ROOT, process.env.BENCH_PAGE_FOLDER)] : []
 
 /** Time in which the server must answer after its start, in milliseconds. */
-const START_MS = 30_000
+const START_MS = 120_000
 /** Time in which it must end after SIGINT, in milliseconds. */
-const STOP_MS = 10_000
+const STOP_MS = 60_000
 
 /** Processes that are ended with this one. @type {Set<import('node:child_process').ChildProcess>} */
 const children = new Set()
@@ -178,7 +178,7 @@ export class Bench {
    * @param {number} [limit] milliseconds
    * @returns {Promise<Api.RunView>}
    */
-  async until(id, isSo, limit = 60_000) {
+  async until(id, isSo, limit = 180_000) {
     const end = Date.now() + limit
     for (;;) {
       const run = await this.api('GET', `/api/runs/${id}`)

@@ -92,7 +92,8 @@ export async function openPage(browser, origin, { viewport = DESKTOP, colorSchem
     baseURL: origin, viewport, colorScheme, reducedMotion: reducedMotion ? 'reduce' : 'no-preference',
     locale: 'en-US', timezoneId: 'Europe/Berlin', acceptDownloads: true, hasTouch: viewport.width < 600, isMobile: viewport.width < 600,
   })
-  context.setDefaultTimeout(15_000)
+  // Generous: a machine may be slow.
+  context.setDefaultTimeout(120_000)
   const guard = new Guard()
   await context.exposeBinding('reportViolation', (_, text) => guard.add(`CSP: ${text}`))
   await context.addInitScript(() => {

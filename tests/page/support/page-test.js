@@ -5,6 +5,9 @@ import { closeBrowser, World } from './world.js'
 
 after(closeBrowser)
 
+/** Shortest time after which a test fails, in milliseconds. Generous: a machine may be slow. */
+const TIMEOUT_MS = 300_000
+
 /**
  * Declares a test.
  *
@@ -13,7 +16,7 @@ after(closeBrowser)
  * @param {import('./world.js').Options} [options]
  */
 export function pageTest(name, body, options = {}) {
-  test(name, { timeout: options.timeout ?? 90_000, skip: options.skip }, async () => {
+  test(name, { timeout: Math.max(options.timeout ?? 0, TIMEOUT_MS), skip: options.skip }, async () => {
     const world = await World.start(options)
     try {
       await body(world)
