@@ -30,7 +30,8 @@ const REPLY_BYTES_MAX: usize = 16 << 20;
 const FILES_MAX: usize = 500;
 /// Maximum number of hunks or blocks of an answer.
 const PARTS_MAX: usize = 5_000;
-/// End of a model's thoughts in its reply.
+/// Beginning and end of a model's thoughts in its reply.
+const THOUGHTS_START: &str = "<think>";
 const THOUGHTS_END: &str = "</think>";
 
 /// Form of an answer.
@@ -109,6 +110,25 @@ impl ReadError {
     }
 }
 
+/// Returns the length of the thoughts in front of a reply. A change may have their mark in its lines.
+fn thoughts_end(reply: &str) -> usize {
+    if reply.trim_start().starts_with(THOUGHTS_START) {
+        return reply.find(THOUGHTS_END).map_or(0, |at| at + THOUGHTS_END.len());
+    }
+    // Some servers leave out the mark at the beginning.
+    let (mut end, mut at) = (0, 0);
+    for line in reply.split_inclusive('\n') {
+        let is_change = line.starts_with([' ', '+', '-']);
+        if line.starts_with(THOUGHTS_END) {
+            end = at + THOUGHTS_END.len();
+        } else if !is_change && line.trim_end().ends_with(THOUGHTS_END) {
+            end = at + line.len();
+        }
+        at += line.len();
+    }
+    end
+}
+
 /// Changes in the order in which the reply has them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Changes {
@@ -132,7 +152,7 @@ impl Answer {
         if reply.len() > REPLY_BYTES_MAX {
             return Err(ReadError::TooLong { bytes: reply.len() });
         }
-        let start = reply.rfind(THOUGHTS_END).map_or(0, |at| at + THOUGHTS_END.len());
+        let start = thoughts_end(reply);
         let (thoughts, text) = reply.split_at(start);
         if text.trim().is_empty() {
             return Err(ReadError::Empty);

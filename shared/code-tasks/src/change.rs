@@ -156,8 +156,8 @@ mod tests {
         ]);
         let change = Change::between(&before, &after).unwrap();
         let names: Vec<&str> = change.left_out.iter().map(|(path, _)| path.as_str()).collect();
-        assert_eq!(applied(&before, &change), Workspace::from([("a", "2\n")]));
-        assert_eq!(names, ["lone", "think", "workspace/w"], "{:?}", change.left_out);
+        assert_eq!(applied(&before, &change), Workspace::from([("a", "2\n"), ("think", "</think>\n")]));
+        assert_eq!(names, ["lone", "workspace/w"], "{:?}", change.left_out);
     }
 
     #[test]

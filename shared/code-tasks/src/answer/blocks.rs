@@ -2,7 +2,7 @@
 
 use super::{ReadError, path};
 
-const SEARCH: &str = "<<<<<<< SEARCH";
+pub(super) const SEARCH: &str = "<<<<<<< SEARCH";
 const MIDDLE: &str = "=======";
 const REPLACE: &str = ">>>>>>> REPLACE";
 
@@ -24,8 +24,10 @@ pub(super) fn read(lines: &[&str], first: usize) -> Result<Vec<Replacement>, Rea
     let mut at = 0;
     // Index of the line after the block before.
     let mut since = 0;
+    let mut strays = Vec::new();
     while at < lines.len() {
         if lines[at].trim_end() != SEARCH {
+            strays.extend(is_stray(lines[at]).then_some(at));
             at += 1;
             continue;
         }
@@ -58,6 +60,12 @@ pub(super) fn read(lines: &[&str], first: usize) -> Result<Vec<Replacement>, Rea
         };
         let middle = end_of(MIDDLE, opened + 1, "which ends the text to search")?;
         let closed = end_of(REPLACE, middle + 1, "which ends the replacement")?;
+        if let Some(again) = (middle + 1..closed).find(|at| lines[*at].trim_end() == MIDDLE) {
+            let problem = format!(
+                "a second `{MIDDLE}`: which one ends the text to search can't be told; answer with a diff"
+            );
+            return Err(ReadError::line(first + again, problem));
+        }
         let text = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect();
         found.push(Replacement {
             path,
@@ -68,7 +76,18 @@ pub(super) fn read(lines: &[&str], first: usize) -> Result<Vec<Replacement>, Rea
         at = closed + 1;
         since = at;
     }
-    Ok(found)
+    match strays.first().filter(|_| !found.is_empty()) {
+        Some(stray) => {
+            Err(ReadError::line(first + stray, format!("expected `{SEARCH}` or text without such marks")))
+        }
+        None => Ok(found),
+    }
+}
+
+/// Returns true for a line that looks like the mark of a block, such as one that is indented.
+fn is_stray(line: &str) -> bool {
+    let line = line.trim();
+    line.starts_with("<<<<<<<") || line.starts_with(">>>>>>>")
 }
 
 fn is_fence(line: &str) -> bool {

@@ -4,8 +4,7 @@
 //! lines, which must be in the file exactly. Headers of git are understood, those for binary files are refused. A patch that
 //! may be cut off is refused: one in a block without an end, or one whose last hunk is too short and ends with the reply.
 
-use super::fences;
-use super::{ReadError, path};
+use super::{ReadError, fences, files, path};
 
 /// Name of no file in a header.
 const NO_FILE: &str = "/dev/null";
@@ -75,27 +74,39 @@ impl Line {
     }
 }
 
-/// Reads the patches of a reply: those in blocks tagged `diff` or `patch`, or, without such a block, those outside of blocks and in
-/// blocks without a tag.
+/// Reads the patches of a reply, in its order: those outside of blocks, in blocks tagged `diff` or `patch` and in blocks without a
+/// tag. Blocks with another tag count in a reply without a tagged patch only. The content of a whole file isn't read.
 pub(super) fn read(lines: &[&str], first: usize) -> Result<Vec<FilePatch>, ReadError> {
-    let fences = fences::find(lines);
-    let is_tagged = |info: &str| matches!(info.split_whitespace().next(), Some("diff" | "patch" | "udiff"));
-    let tagged: Vec<_> = fences.iter().filter(|fence| is_tagged(fence.info)).collect();
+    let has_tagged = fences::find(lines).iter().any(|fence| is_tagged(fence.info));
     let mut patches = Vec::new();
-    if tagged.is_empty() {
-        if let Some(start) = (0..lines.len()).find(|at| begins(lines, *at)) {
-            let fence = fences.iter().find(|fence| fence.opened < start && start < fence.closed);
-            fence.map_or(Ok(()), |fence| check_end(lines, fence, first))?;
-            let end = fence.map_or(lines.len(), |fence| fence.closed);
-            read_block(&lines[..end], start, first, fence.is_none(), &mut patches)?;
+    let mut at = 0;
+    while at < lines.len() {
+        let fence = fences::next(lines, at);
+        let end = fence.map_or(lines.len(), |fence| fence.opened);
+        if let Some(start) = (at..end).find(|at| begins(lines, *at)) {
+            // Lines of its context may look like a block.
+            at = read_block(lines, start, first, true, &mut patches)?;
+            continue;
         }
-        return Ok(patches);
-    }
-    for fence in tagged {
-        check_end(lines, fence, first)?;
-        read_block(&lines[..fence.closed], fence.opened + 1, first, false, &mut patches)?;
+        let Some(fence) = fence else { break };
+        let start = match is_tagged(fence.info) {
+            _ if files::label(lines, &fence).is_some() => None,
+            true => Some(fence.opened + 1),
+            false if has_tagged && !fence.info.is_empty() => None,
+            false => (fence.opened + 1..fence.closed).find(|at| begins(&lines[..fence.closed], *at)),
+        };
+        if let Some(start) = start {
+            check_end(lines, &fence, first)?;
+            read_block(&lines[..fence.closed], start, first, false, &mut patches)?;
+        }
+        at = fence.closed + 1;
     }
     Ok(patches)
+}
+
+/// Returns true for the info of a block that has a patch.
+pub(super) fn is_tagged(info: &str) -> bool {
+    matches!(info.split_whitespace().next(), Some("diff" | "patch" | "udiff"))
 }
 
 /// Refuses a block that nothing closes.
@@ -126,15 +137,16 @@ const IGNORED: [&str; 7] = [
 /// Ends of git's headers for links and submodules.
 const NO_FILES: [&str; 2] = [" 120000", " 160000"];
 
-/// Reads the patches of a block from a line on. In a reply without fences, text may follow the last hunk.
+/// Reads the patches of a block from a line on. Returns the index of the line after them: outside of blocks, other text may follow.
 fn read_block(
     lines: &[&str],
     start: usize,
     first: usize,
     is_bare: bool,
     patches: &mut Vec<FilePatch>,
-) -> Result<(), ReadError> {
+) -> Result<usize, ReadError> {
     let mut at = start;
+    let before = patches.len();
     let mut header = GitHeader::default();
     while at < lines.len() {
         let line = lines[at];
@@ -167,7 +179,7 @@ fn read_block(
             }
         } else if line.trim().is_empty() {
             at += 1;
-        } else if is_bare && !patches.is_empty() {
+        } else if is_bare && (patches.len() > before || header.is_complete()) {
             break;
         } else {
             let problem = "expected `--- PATH` and `+++ PATH`, the header of a file's changes";
@@ -175,7 +187,7 @@ fn read_block(
         }
     }
     header.finish(patches);
-    Ok(())
+    Ok(at)
 }
 
 /// What the lines of git before `---` say.
@@ -199,6 +211,12 @@ impl GitHeader {
             (old == new).then_some(old)
         });
         Ok(Self { path: same.map(path::read).transpose()?, ..Self::default() })
+    }
+
+    /// Returns true if the lines alone are a change.
+    const fn is_complete(&self) -> bool {
+        let is_renamed = self.renamed_from.is_some() && self.renamed_to.is_some();
+        is_renamed || (self.path.is_some() && (self.is_new || self.is_removed))
     }
 
     /// Adds a change that has no hunks: a rename, an empty new file, or a removal.

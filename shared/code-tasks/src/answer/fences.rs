@@ -12,28 +12,40 @@ pub(super) struct Fence<'a> {
     pub(super) closed: usize,
     /// Text after the marks of the line that opens it, such as `diff`.
     pub(super) info: &'a str,
+    mark: char,
+    count: usize,
+}
+
+impl Fence<'_> {
+    /// Returns true for a line that opens a block with a tag, if a line that closes that one would close this one.
+    pub(super) fn is_reopened_by(&self, line: &str) -> bool {
+        opening(line).is_some_and(|(_, mark, count, info)| {
+            mark == self.mark && count >= self.count && !info.is_empty()
+        })
+    }
 }
 
 /// Finds the fenced blocks. A block ends at a line of at least as many marks as opened it, no other text, and no larger indent:
 /// a context line of a patch that has such marks in its file has a space in front.
 pub(super) fn find<'a>(lines: &[&'a str]) -> Vec<Fence<'a>> {
-    let mut found = Vec::new();
-    let mut at = 0;
-    while at < lines.len() {
-        let Some((indent, mark, count, info)) = opening(lines[at]) else {
-            at += 1;
-            continue;
-        };
-        let closes = |line: &&str| {
-            let marks = line.trim();
-            let own_indent = line.len() - line.trim_start_matches(' ').len();
-            own_indent <= indent && marks.len() >= count && marks.chars().all(|c| c == mark)
-        };
-        let closed = (at + 1..lines.len()).find(|next| closes(&lines[*next])).unwrap_or(lines.len());
-        found.push(Fence { opened: at, closed, info });
-        at = closed + 1;
+    let mut found: Vec<Fence<'a>> = Vec::new();
+    while let Some(fence) = next(lines, found.last().map_or(0, |fence| fence.closed + 1)) {
+        found.push(fence);
     }
     found
+}
+
+/// Finds the first block from a line on.
+pub(super) fn next<'a>(lines: &[&'a str], from: usize) -> Option<Fence<'a>> {
+    let (opened, (indent, mark, count, info)) =
+        (from..lines.len()).find_map(|at| Some((at, opening(lines[at])?)))?;
+    let closes = |line: &str| {
+        let marks = line.trim();
+        let own_indent = line.len() - line.trim_start_matches(' ').len();
+        own_indent <= indent && marks.len() >= count && marks.chars().all(|c| c == mark)
+    };
+    let closed = (opened + 1..lines.len()).find(|at| closes(lines[*at])).unwrap_or(lines.len());
+    Some(Fence { opened, closed, info, mark, count })
 }
 
 /// Returns indent, mark, number of marks and info of a line that opens a block.

@@ -1,7 +1,8 @@
 //! Files with their whole content.
 
-use super::blocks::without_label;
-use super::{ReadError, fences, path};
+use super::blocks::{SEARCH, without_label};
+use super::fences::{self, Fence};
+use super::{ReadError, diff, path};
 
 /// Beginning of a line with the path of a file.
 const LABEL: &str = "file:";
@@ -16,25 +17,43 @@ pub(super) struct WholeFile {
 /// Reads all fenced blocks of a reply with a line `File: PATH` before them.
 pub(super) fn read(lines: &[&str], first: usize) -> Result<Vec<WholeFile>, ReadError> {
     let mut found: Vec<WholeFile> = Vec::new();
-    for fence in fences::find(lines) {
-        let before = lines[..fence.opened].iter().rev().map(|line| line.trim()).find(|line| !line.is_empty());
-        let label = before.map(|line| line.trim_matches(|c| matches!(c, '*' | '`' | '#' | ' ')));
-        let Some(label) = label.filter(|label| is_labeled(label)) else { continue };
+    let fences = fences::find(lines);
+    for fence in &fences {
+        let Some(label) = label(lines, fence) else { continue };
         let content = &lines[fence.opened + 1..fence.closed];
-        if content.iter().any(|line| line.trim_end() == "<<<<<<< SEARCH") {
-            // A search-and-replace block whose file is named in the same way.
-            continue;
-        }
         if fence.closed == lines.len() {
             return Err(ReadError::line(first + fence.opened, "the content of the file has no end"));
         }
-        let path = path::read(without_label(label))?;
+        // A block within the content ends it too early, and the file would be cut off.
+        if let Some(at) = content.iter().position(|line| fence.is_reopened_by(line)) {
+            let problem = "a block begins within the content of a file; put longer marks around the content";
+            return Err(ReadError::line(first + fence.opened + 1 + at, problem));
+        }
+        let path = path::read(label)?;
         if found.iter().any(|file| file.path == path) {
             return Err(ReadError::line(first + fence.opened, format!("`{path}` is there twice")));
         }
         found.push(WholeFile { path, lines: content.iter().map(|line| (*line).to_owned()).collect() });
     }
-    Ok(found)
+    match fences.last().filter(|fence| !found.is_empty() && fence.closed == lines.len()) {
+        Some(open) => Err(ReadError::line(
+            first + open.opened,
+            "the block has no end, so that a file before it may be cut off",
+        )),
+        None => Ok(found),
+    }
+}
+
+/// Returns the path before a block that is the content of a file.
+pub(super) fn label<'a>(lines: &[&'a str], fence: &Fence<'_>) -> Option<&'a str> {
+    let before = lines[..fence.opened].iter().rev().map(|line| line.trim()).find(|line| !line.is_empty())?;
+    let plain = before.trim_matches(|c| matches!(c, '*' | '`' | '#' | ' '));
+    let path = without_label(plain);
+    let content = &lines[fence.opened + 1..fence.closed];
+    // Search-and-replace blocks and patches may have their file named in the same way.
+    let is_patch = diff::is_tagged(fence.info) && !path.ends_with(".diff") && !path.ends_with(".patch");
+    let is_change = is_patch || content.iter().any(|line| line.trim_end() == SEARCH);
+    (is_labeled(plain) && !is_change).then_some(path)
 }
 
 fn is_labeled(line: &str) -> bool {

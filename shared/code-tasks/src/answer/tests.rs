@@ -68,6 +68,35 @@ fn a_diff_is_found_in_any_of_its_wrappings() {
 }
 
 #[test]
+fn no_part_of_a_change_is_left_out() {
+    let greet = "--- a/greet.py\n+++ b/greet.py\n@@ -1,3 +1,3 @@\n def greet(name):\n-    text = 'Hello'\n+    text = 'Hi </think>'\n     return text\n";
+    let open = "--- a/open.txt\n+++ b/open.txt\n@@ -1,2 +1,2 @@\n-first\n+1\n last\n";
+    for reply in [
+        format!("```diff\n{greet}```\nAnd:\n```diff\n{open}```"),
+        format!("```\n{greet}```\nAnd:\n```\n{open}```"),
+        format!("```diff\n{greet}```\nAnd:\n```\n{open}```\n```text\n{open}```"),
+        format!("Change this:\n{greet}\nThen that:\n{open}\nDone."),
+        format!("{greet}\n```diff\n{open}```"),
+        format!("<think>\n{open}</think>\n```diff\n{greet}{open}```"),
+        format!("A draft:\n```diff\n{open}\n</think>\n```diff\n{greet}{open}```"),
+        format!("File: greet.py\n```diff\n{greet}{open}```"),
+    ] {
+        let applied = apply(&reply).unwrap_or_else(|error| panic!("{error}: {reply}"));
+        assert_eq!(text(&applied.workspace, "greet.py"), hello("'Hi </think>'"), "{reply}");
+        assert_eq!(text(&applied.workspace, "open.txt"), "1\nlast", "{reply}");
+    }
+    // A patch outside of blocks has lines that look like one.
+    let workspace = Workspace::from([("README.md", "# A\n```sh\nls\n```\nend\n")]);
+    let reply = "--- a/README.md\n+++ b/README.md\n@@ -1,5 +1,5 @@\n-# A\n+# B\n ```sh\n ls\n ```\n end\n\nThat is all.\n";
+    let applied = Answer::read(reply).unwrap().apply(&workspace).unwrap();
+    assert_eq!(text(&applied.workspace, "README.md"), "# B\n```sh\nls\n```\nend\n");
+    // A file whose content is a patch.
+    let patch = only(&format!("File: `fix.patch`\n```diff\n{open}```\n"));
+    assert_eq!(patch, open);
+    assert_eq!(only(&format!("File: new.txt\n```\n{open}```\n")), open);
+}
+
+#[test]
 fn hunks_that_moved_are_counted() {
     let at = |line: usize| {
         format!(
@@ -198,6 +227,19 @@ fn replies_that_cannot_be_read_say_why() {
         ),
         ("File: a.py\n```\nx\n```\nFile: a.py\n```\ny\n```", "`a.py` is there twice"),
         ("File: a.py\n```\nx\n", "has no end"),
+        (
+            "File: a.md\n```\n# Title\n```sh\nls\n```\nmore\n```\n",
+            "line 4 of the reply: a block begins within the content",
+        ),
+        ("File: a.md\n```\nx\n```\nmore\n```\n", "line 6 of the reply: the block has no end"),
+        (
+            "x.py\n<<<<<<< SEARCH\na\n=======\nb\n=======\nc\n>>>>>>> REPLACE\n",
+            "line 6 of the reply: a second `=======`",
+        ),
+        (
+            "x.py\n<<<<<<< SEARCH\na\n=======\nb\n>>>>>>> REPLACE\n  <<<<<<< SEARCH\nc\n=======\nd\n  >>>>>>> REPLACE\n",
+            "line 7 of the reply: expected `<<<<<<< SEARCH`",
+        ),
         (
             "```diff\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\n",
             "line 1 of the reply: the block with the patch has no end",
