@@ -1,8 +1,11 @@
 //! Files that decide how tests are built and run. An answer's changes of them are undone before its tests run.
 
+mod inline;
+mod manifest;
+
 use std::collections::BTreeSet;
 
-use crate::task::CodeTask;
+use crate::task::{CodeTask, Language};
 use crate::workspace::{Workspace, WorkspaceFile};
 
 /// Names of files that test runners, interpreters and build tools load by themselves.
@@ -55,6 +58,15 @@ pub fn guard(task: &CodeTask, answer: &Workspace) -> Guarded {
             task.workspace.files().keys().chain(answer.files().keys()).filter(|path| decides(path)).collect();
         for path in all {
             put(path, task.workspace.get(path), true);
+        }
+        if task.language == Language::Rust {
+            let sources = inline::restored(&task.workspace, answer);
+            for (path, file) in sources.iter().filter(|(path, _)| !decides(path)) {
+                put(path, Some(file), true);
+            }
+            for (path, file) in manifest::restored(&task.workspace, answer) {
+                put(path, Some(file), true);
+            }
         }
         for (path, file) in &task.tests {
             let path = format!("tests/{path}");

@@ -38,7 +38,8 @@ def main():
             elif report.when == "call" and before is None:
                 outcomes[report.nodeid] = ["passed", "", report.duration]
         def pytest_collectreport(self, report):
-            if report.failed:
+            # A module that skips itself leaves out its tests.
+            if report.failed or report.skipped:
                 outcomes[report.nodeid or "collection"] = ["failed", str(report.longrepr)[-1000:], 0.0]
     write, dumps, new, close = os.write, json.dumps, hmac.new, os.close
     sys.path[:0] = [*sys.path[:bool(packages)], "", *filter(None, os.environ.get("PYTHONPATH", "").split(os.pathsep))]
@@ -52,18 +53,62 @@ main()
 """
 
 NODE = r"""
+import assert from "node:assert"
 import fs from "node:fs"
+import { syncBuiltinESMExports } from "node:module"
 const secret = fs.readFileSync(SECRET, "utf8")
 fs.closeSync(SECRET)
 const { writeSync } = fs
 const { exit } = process
-const report = (how) => { try { writeSync(REPORT, `${secret}${how}\n`) } catch {} }
+const includes = Function.prototype.call.bind(String.prototype.includes)
+const split = Function.prototype.call.bind(String.prototype.split)
+Object.defineProperty(Error, "prepareStackTrace", { get: () => undefined, set: () => {} })
+const frames = () => {
+  const limit = Error.stackTraceLimit
+  Error.stackTraceLimit = 50
+  const { stack } = new Error()
+  Error.stackTraceLimit = limit
+  return split(stack, "\n")
+}
+// True if the nearest caller outside of Node is a file of the tests.
+const isOfTests = (own) => {
+  for (let at = 3; at < own.length; at += 1) {
+    if (!includes(own[at], "node:") && !includes(own[at], import.meta.url)) return includes(own[at], TESTS)
+  }
+  return false
+}
+const report = (what) => { try { writeSync(REPORT, `${secret}${what}\n`) } catch {} }
 process.exit = (code) => {
-  const frame = String(new Error().stack).split("\n")[2] ?? ""
-  if (frame.includes("/tests/")) report("exit")
+  if (isOfTests(frames())) report("end")
   exit(code)
 }
-process.on("beforeExit", () => report("end"))
+process.on("beforeExit", () => {
+  // One that the answer emits has a caller.
+  const own = frames()
+  for (let at = 3; at < own.length; at += 1) if (!includes(own[at], "(node:events:")) return
+  report("end")
+})
+// Handlers of errors belong to the tests: one of the answer would hide that a test failed.
+let handlers = 0
+for (const name of ["on", "addListener", "once", "prependListener", "prependOnceListener"]) {
+  const add = process[name].bind(process)
+  process[name] = (event, listener) => {
+    if (event === "uncaughtException" || event === "unhandledRejection") {
+      if (!isOfTests(frames())) return process
+      handlers += 1
+    }
+    return add(event, listener)
+  }
+}
+process.setUncaughtExceptionCaptureCallback = () => {}
+process.on("uncaughtExceptionMonitor", () => { if (handlers === 0) report("status 1") })
+// The first listener knows the status before others change it.
+process.on("exit", (code) => report(`status ${code}`))
+const { reallyExit } = process
+process.reallyExit = (code) => reallyExit.call(process, includes(frames()[3] ?? "", "node:internal") ? code : code || 1)
+// The answer can't replace assertions.
+for (const one of [assert, assert.strict, assert.AssertionError, assert.AssertionError.prototype]) Object.freeze(one)
+syncBuiltinESMExports()
 """
 
 
@@ -200,36 +245,50 @@ def go(host, args, deadline):
     return tests, build, status is None
 
 
+# Tests that must fail, each by another macro: an answer could replace that which its tests use.
+CANARIES = {"panic": "panic!()", "assert": "assert!(false)", "eq": "assert_eq!(1, 2)", "ne": "assert_ne!(1, 1)"}
+
+
+def cargo_canaries(word):
+    """Returns the source of canaries."""
+    tests = (f"    #[test]\n    fn {name}_{word}() {{\n        {text};\n    }}\n" for name, text in CANARIES.items())
+    return f"\n#[cfg(test)]\nmod canary_{word} {{\n{''.join(tests)}}}\n"
+
+
 def cargo(host, args, deadline):
-    word = secrets.token_hex(8)
-    workspace = host.folders["workspace"]
-    canaries = 0
-    for path in ("src/lib.rs", "src/main.rs"):
-        full = os.path.join(workspace, path)
-        if os.path.isfile(full):
+    args = [arg for arg in args if arg not in ("-q", "--quiet")]
+    package = os.path.normpath(os.path.join(host.folders["workspace"], host.task.get("working_dir") or "."))
+    # One word for each source, so that none can fail in place of another.
+    canaries = set()
+    for folder, names in source_folders(os.path.join(package, "src"), ".rs").items():
+        for name in names:
+            path = os.path.normpath(os.path.join(folder, name))
+            full = os.path.join(package, "src", path)
             with open(full, encoding="utf-8", errors="replace") as file:
                 text = file.read()
-            text += f"\n#[cfg(test)]\nmod canary_{word} {{\n    #[test]\n    fn canary_{word}() {{\n        panic!();\n    }}\n}}\n"
-            host.write_file(workspace, path, text.encode("utf-8"))
-            canaries += 1
-    if os.path.isdir(os.path.join(workspace, "tests")) and source_folders(os.path.join(workspace, "tests"), ".rs"):
-        host.write_file(workspace, f"tests/canary_{word}.rs", f"#[test]\nfn canary_{word}() {{\n    panic!();\n}}\n".encode())
-        canaries += 1
+            if path in ("lib.rs", "main.rs") or re.search(r"#\[cfg\(test\)\]", text):
+                word = secrets.token_hex(8)
+                host.write_file(package, os.path.join("src", path), (text + cargo_canaries(word)).encode("utf-8"))
+                canaries |= {f"{name}_{word}" for name in CANARIES}
+    if source_folders(os.path.join(package, "tests"), ".rs"):
+        word = secrets.token_hex(8)
+        host.write_file(package, f"tests/canary_{word}.rs", cargo_canaries(word).encode())
+        canaries |= {f"{name}_{word}" for name in CANARIES}
     status = host.run(["cargo", *args[:1], "--no-run", *args[1:]], deadline)
     if status != 0:
         return {}, {"argv": ["cargo", *args, "--no-run"], "status": status}, status is None
     kept = []
     status = host.run(["cargo", *args[:1], "--no-fail-fast", *args[1:]], deadline, kept=kept)
     text = "".join(kept)
-    tests, failed = {}, 0
+    tests, failed = {}, set()
     for found in re.finditer(r"^test (.+?)(?: - should panic)? \.\.\. (ok|FAILED|ignored.*)$", text, re.MULTILINE):
         test, result = found[1], found[2]
-        if word in test:
-            failed += result == "FAILED"
+        if test.rsplit("::", 1)[-1] in canaries:
+            failed |= {test.rsplit("::", 1)[-1]} if result == "FAILED" else set()
             continue
         is_passed = result == "ok" and tests.get(test, outcome(True))["outcome"] == "passed"
         tests[test] = outcome(is_passed, "" if is_passed else result)
-    if failed < canaries:
+    if failed != canaries:
         tests = {test: outcome(False, "the runner doesn't report a test that must fail") for test in tests}
     return tests, None, status is None
 
@@ -238,15 +297,16 @@ def node(host, args, deadline):
     key = secrets.token_hex(32)
 
     def run(secret, report):
-        hook = NODE.replace("SECRET", str(secret)).replace("REPORT", str(report))
+        tests = json.dumps(os.path.join(host.folders["workspace"], "tests", ""))
+        hook = NODE.replace("SECRET", str(secret)).replace("REPORT", str(report)).replace("TESTS", tests)
         host.write_file(host.folders["home"], "hook.mjs", hook.encode())
         argv = ["node", "--import", os.path.join(host.folders["home"], "hook.mjs"), *args]
         return host.run(argv, deadline, None, (secret, report))
 
     status, text = with_report(key.encode("ascii"), run)
-    lines = text.decode("utf-8", "replace").splitlines()
-    if not any(line in (key + "end", key + "exit") for line in lines):
-        result = outcome(False, "the program ended before its tests did")
+    lines = set(text.decode("utf-8", "replace").splitlines())
+    if status == 0 and lines != {key + "end", key + "status 0"}:
+        result = outcome(False, "the program ended before its tests did, or hid their status")
     else:
         result = outcome(status == 0, "" if status == 0 else f"it ended with status {status}")
     return {" ".join(args): result}, None, status is None
