@@ -15,6 +15,10 @@ use crate::task_archive::{Packed, name_of, pack};
 
 /// Maximum number of entries of an archive whose kind is looked up.
 const ENTRIES_MAX: usize = 10_000;
+/// Folder of the project that a task is about, unless its metadata names another one.
+const WORKSPACE_FOLDER: &str = "workspace";
+/// Files of which each terminal task has one.
+const TERMINAL_TASK_FILES: [&str; 2] = ["task.toml", "task.yaml"];
 
 /// A programming task and where it was read from.
 #[derive(Debug)]
@@ -39,7 +43,7 @@ impl CodeArchive {
 }
 
 /// Splits paths into those of programming tasks, and the others. A folder of tasks is one of programming tasks if any of its
-/// folders has `metadata.json`.
+/// folders has `metadata.json` or a workspace.
 pub(crate) fn split(paths: &[PathBuf]) -> anyhow::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
     let (mut code, mut others) = (Vec::new(), Vec::new());
     for path in paths {
@@ -126,11 +130,14 @@ pub(crate) fn as_dataset(path: &Path) -> anyhow::Result<Option<PackedTasks>> {
     Ok(Some(PackedTasks { path: packed, _folder: folder }))
 }
 
+/// Returns true for the folder of a programming task, also of one that lacks `metadata.json`: reading it names what's missing.
 fn is_task(folder: &Path) -> bool {
-    folder.is_dir() && folder.join(METADATA_FILE).is_file()
+    let has_other = || TERMINAL_TASK_FILES.iter().any(|name| folder.join(name).is_file());
+    folder.is_dir()
+        && (folder.join(METADATA_FILE).is_file() || (folder.join(WORKSPACE_FOLDER).is_dir() && !has_other()))
 }
 
-/// Returns true for a ZIP archive with `metadata.json` and without the configuration of a terminal task.
+/// Returns true for a ZIP archive of a programming task: one without the configuration of a terminal task.
 fn is_archive(path: &Path) -> bool {
     // Opening a pipe would wait for its writer.
     if !path.is_file() {
@@ -139,5 +146,9 @@ fn is_archive(path: &Path) -> bool {
     let Ok(file) = fs::File::open(path) else { return false };
     let Ok(archive) = Archive::open(file, ENTRIES_MAX) else { return false };
     let has = |name: &str| archive.files().iter().any(|file| file.path.name() == name);
-    has(METADATA_FILE) && !has("task.toml") && !has("task.yaml")
+    let has_workspace = || {
+        let mut folders = archive.files().iter().filter_map(|file| file.path.as_str().rsplit_once('/'));
+        folders.any(|(folder, _)| folder.split('/').any(|name| name == WORKSPACE_FOLDER))
+    };
+    (has(METADATA_FILE) || has_workspace()) && !TERMINAL_TASK_FILES.iter().any(|name| has(name))
 }
