@@ -260,6 +260,43 @@ fn files_that_decide_about_tests_are_restored() {
 }
 
 #[test]
+fn tests_within_rust_sources_and_their_manifest_are_restored() {
+    let metadata = r#"{"language": "rust", "instructions_file": "instructions.md", "eval": {"command": ["cargo", "test"]}}"#;
+    let manifest = "[package]\nname = \"calc\"\nversion = \"0.1.0\"\n";
+    let tests =
+        "#[cfg(test)]\nmod tests {\n    #[test]\n    fn adds() { assert_eq!(super::add(2, 3), 5); }\n}\n";
+    let source = format!("pub fn add(a: i32, b: i32) -> i32 {{ a - b }}\n{tests}");
+    let all = [
+        ("metadata.json", metadata),
+        ("instructions.md", "Fix it.\n"),
+        ("workspace/Cargo.toml", manifest),
+        ("workspace/src/lib.rs", source.as_str()),
+    ];
+    let task = CodeTask::read(&files(&all), "folder").unwrap();
+    let guarded = |reply: String| {
+        let applied = Answer::read(&reply).unwrap().apply(&task.workspace).unwrap();
+        let guarded = guard(&task, &applied.workspace);
+        let text =
+            |path: &str| String::from_utf8(guarded.workspace.get(path).unwrap().bytes.clone()).unwrap();
+        (text("src/lib.rs"), text("Cargo.toml"), guarded.restored.into_iter().collect::<Vec<_>>())
+    };
+    let right = source.replace("a - b", "a + b");
+    let whole = |text: &str| format!("File: src/lib.rs\n```\n{text}```\n");
+    assert_eq!(guarded(whole(&right)), (right, manifest.to_owned(), vec![]));
+    let emptied = source.replace("assert_eq!(super::add(2, 3), 5);", "");
+    let (text, _, restored) = guarded(whole(&emptied));
+    assert!(text.contains(tests) && !text.contains("fn adds() {}"), "{text}");
+    assert_eq!(restored, ["src/lib.rs"]);
+    let other = format!(
+        "File: Cargo.toml\n```\n{manifest}[lib]\ntest = false\n```\n{}",
+        whole("pub fn add(a: i32, b: i32) -> i32 { a - b }\n")
+    );
+    let (text, read, restored) = guarded(other);
+    assert!(text.ends_with(&format!("\n{tests}")) && read == manifest, "{text}");
+    assert_eq!(restored, ["Cargo.toml", "src/lib.rs"]);
+}
+
+#[test]
 fn cheats_change_every_language() {
     for (language, path, text) in [
         ("python", "workspace/a.py", "a = 1\n"),
