@@ -203,12 +203,15 @@ fn calc(dir: &TestDir, requirements: &str) {
     }
 }
 
-/// Runs stored replies on the task, and returns the sample.
+/// Runs a right reply on the task, and returns the sample.
 fn graded(dir: &TestDir) -> Value {
-    dir.write(
-        "right.jsonl",
-        r#"{"id": "calc", "response": "File: calc.py\n```\ndef add(a, b):\n    return a + b\n```\n"}"#,
-    );
+    run_calc(dir, "def add(a, b):\n    return a + b\n")
+}
+
+/// Runs a stored reply with this source on the task, and returns the sample.
+fn run_calc(dir: &TestDir, source: &str) -> Value {
+    let response = format!("File: calc.py\n```\n{source}```\n");
+    dir.write("right.jsonl", serde_json::json!({ "id": "calc", "response": response }).to_string());
     let done = dir.bench(&[
         "run",
         "--benchmark",
@@ -283,6 +286,11 @@ fn declared_packages_are_installed_before_and_used_by_tests() {
         .assert_refused(2, "sample 1 of `calc` was graded");
     dir.bench(&["requeue", "latest", "--item", "other", "--yes"])
         .assert_refused(2, "the run has no item `other`");
+    // Tests that the answer leaves out count as failed, also if others are left.
+    let other = dir.path("calc/tests/test_other.py");
+    std::fs::write(other, "def test_nothing():\n    assert True\n").unwrap();
+    let skipping = run_calc(&dir, "import pytest\npytest.skip('later', allow_module_level=True)\n");
+    assert_eq!(skipping["outcome"], "incorrect", "{skipping}");
 }
 
 const CRATE: [(&str, &str); 5] = [
@@ -390,6 +398,30 @@ fn declarations_that_leave_a_choice_are_refused() {
         assert!(files.stderr.contains(part), "{part}: {}", files.stderr);
     }
     dir.bench(&["sandy", "setup", "--packages", "none"]).assert_refused(2, "`none` has no programming task");
+}
+
+#[test]
+fn a_missing_part_of_a_task_is_named() {
+    let dir = TestDir::new();
+    for part in ["metadata.json", "instructions.md", "workspace", "tests"] {
+        let folder = task(&dir, "tasks/add");
+        let path = folder.join(part);
+        match path.is_dir() {
+            true => std::fs::remove_dir_all(&path).unwrap(),
+            false => std::fs::remove_file(&path).unwrap(),
+        }
+        // Beside another task, it isn't left out either.
+        task(&dir, "tasks/complete");
+        for given in ["tasks", "tasks/add"] {
+            let checked = check(&dir, &[given, "--no-episodes"]);
+            checked.assert_refused(1, "1 task refused");
+            let why = format!("add: refused; the task `add`: `{part}`: the file is missing");
+            assert!(checked.stdout.contains(&why), "{part}: {}", checked.stdout);
+            let dataset = format!("code_lab={given}");
+            let run = ["run", "--benchmark", "code_lab", "--model", "nop", "--yes", "--dataset", &dataset];
+            dir.bench(&run).assert_refused(1, &format!("`{part}`: the file is missing"));
+        }
+    }
 }
 
 /// Runs a model of LM Studio beside a command that writes down what it is asked, and exits with this status for `load`.
