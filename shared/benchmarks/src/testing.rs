@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Instant;
 
 use bench_domain::{FileContent, HarvestedFile, JobEnd, JobFile, JobReport, JobSpec};
 
@@ -13,14 +12,12 @@ pub(crate) fn run(job: &JobSpec, folder: &Path) -> JobReport {
         let FileContent::Bytes(bytes) = content else { panic!("{path} is stored") };
         std::fs::write(folder.join(path), bytes).unwrap();
     }
-    let started = Instant::now();
     let output = Command::new("bash")
         .args(["-c", &job.script])
         .current_dir(folder)
         .stdin(Stdio::null())
         .output()
         .unwrap();
-    assert!(started.elapsed() < job.time_limit);
     let mut files = BTreeMap::new();
     for result in &job.results {
         if let Ok(bytes) = std::fs::read(folder.join(&result.path)) {

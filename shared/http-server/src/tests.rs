@@ -298,7 +298,10 @@ async fn one_address_does_not_take_all_connections() {
 
 #[tokio::test]
 async fn a_response_that_is_not_read_ends_and_one_that_takes_long_does_not() {
-    let endless = || async {
+    let asked = Arc::new(Notify::new());
+    let begun = Arc::clone(&asked);
+    let endless = move || async move {
+        begun.notify_one();
         let chunk = Bytes::from(vec![b'x'; 1 << 20]);
         Body::from_stream(futures(chunk))
     };
@@ -315,7 +318,7 @@ async fn a_response_that_is_not_read_ends_and_one_that_takes_long_does_not() {
     };
     let server = Server::start(limits, router).await;
     let unread = server.send("GET /endless HTTP/1.1\r\nhost: x\r\n\r\n").await;
-    server.until_open(1).await;
+    asked.notified().await;
     server.until_open(0).await;
     drop(unread);
     assert!(server.get("/slow").await.ends_with("slow"));

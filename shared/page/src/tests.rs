@@ -218,7 +218,7 @@ async fn browsers_hear_of_changed_files_until_the_server_stops() {
     assert_eq!(header(&response, "content-type"), "text/event-stream");
     let mut events = response.into_body().into_data_stream();
     let mut next = async || {
-        let event = tokio::time::timeout(Duration::from_secs(10), events.next()).await.unwrap();
+        let event = tokio::time::timeout(Duration::from_secs(120), events.next()).await.unwrap();
         event.map(|event| String::from_utf8(event.unwrap().to_vec()).unwrap())
     };
     let first = next().await.unwrap();

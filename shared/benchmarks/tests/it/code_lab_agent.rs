@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use bench_benchmarks::{
     Benchmark, WorkspaceChange, WorkspaceCommand, WorkspaceCommandEnd, WorkspaceError, WorkspaceProtocol,
@@ -119,7 +119,7 @@ fn ok(output: &str, end: &WorkspaceCommandEnd) {
 #[test]
 fn an_agent_works_in_the_project_and_its_change_is_collected() {
     let sandbox = Sandbox::new();
-    ok("docs\ngo.mod\nmain.go\nold.txt\nred\n", &sandbox.command(1, "ls; echo $COLOR", 10));
+    ok("docs\ngo.mod\nmain.go\nold.txt\nred\n", &sandbox.command(1, "ls; echo $COLOR", 120));
     let project = sandbox.project();
     ok(
         "",
@@ -145,7 +145,7 @@ fn an_agent_works_in_the_project_and_its_change_is_collected() {
     fs::write(project.join("long.txt"), vec![b'x'; (1 << 20) + 1]).unwrap();
     symlink("/etc/hostname", project.join("link")).unwrap();
     symlink("/etc", project.join("docs/etc")).unwrap();
-    ok("", &sandbox.command(3, "mkfifo pipe; echo x > $'docs/caf\\xe9'; mkdir $'d\\xff'", 10));
+    ok("", &sandbox.command(3, "mkfifo pipe; echo x > $'docs/caf\\xe9'; mkdir $'d\\xff'", 120));
     let WorkspaceChange { reply, left_out } = sandbox.change().unwrap();
     let before = Workspace::from(FILES);
     let applied = Answer::read(&reply).unwrap().apply(&before).unwrap();
@@ -176,14 +176,14 @@ fn an_agent_works_in_the_project_and_its_change_is_collected() {
 #[test]
 fn a_project_without_changes_has_an_empty_change() {
     let sandbox = Sandbox::new();
-    ok("", &sandbox.command(1, "touch main.go; mkdir empty", 10));
+    ok("", &sandbox.command(1, "touch main.go; mkdir empty", 120));
     assert_eq!(sandbox.change().unwrap(), WorkspaceChange::default());
 }
 
 #[test]
 fn a_change_that_is_too_large_is_refused() {
     let sandbox = Sandbox::new();
-    ok("", &sandbox.command(1, "for n in $(seq 501); do echo x > n$n; done", 30));
+    ok("", &sandbox.command(1, "for n in $(seq 501); do echo x > n$n; done", 120));
     let error = sandbox.change().unwrap_err();
     assert!(matches!(error, WorkspaceError::TooLarge(_)), "{error}");
 }
@@ -191,22 +191,22 @@ fn a_change_that_is_too_large_is_refused() {
 #[test]
 fn commands_have_limits_and_leave_no_processes() {
     let sandbox = Sandbox::new();
-    let long = sandbox.command(1, "head -c 100000 /dev/zero | tr '\\0' x; echo end", 10);
+    let long = sandbox.command(1, "head -c 100000 /dev/zero | tr '\\0' x; echo end", 120);
     assert_eq!((long.output.len(), long.omitted_bytes), (2_000, 98_004));
     assert!(long.output.ends_with("xend\n"));
-    let killed = sandbox.command(2, "echo before; kill -9 $$", 10);
+    let killed = sandbox.command(2, "echo before; kill -9 $$", 120);
     assert_eq!((killed.exit_code, killed.output.as_str()), (Some(137), "before\n"));
-    let began = Instant::now();
     // One process leaves its session and holds the output; another one writes forever.
     let left =
         sandbox.command(3, "setsid sleep 1000 & (while :; do echo x; done) & echo $! > pid; exit 3", 60);
     assert_eq!(left.exit_code, Some(3));
-    assert!(began.elapsed() < Duration::from_secs(20), "{:?}", began.elapsed());
+    // It did not end at its time limit, as it would if it waited for them.
+    assert!(!left.is_timed_out, "{left:?}");
     let pid = fs::read_to_string(sandbox.project().join("pid")).unwrap();
     assert!(!PathBuf::from(format!("/proc/{}", pid.trim())).exists());
-    let late = sandbox.command(4, "echo begun; sleep 1000", 1);
+    let late = sandbox.command(4, "echo begun; sleep 1000", 5);
     assert_eq!((late.exit_code, late.is_timed_out, late.output.as_str()), (None, true, "begun\n"));
-    assert!(late.elapsed_ms >= 1_000, "{}", late.elapsed_ms);
+    assert!(late.elapsed_ms >= 5_000, "{}", late.elapsed_ms);
     let script = format!("# {}\necho done", "x".repeat(200_000));
     ok("done\n", &sandbox.command(5, &script, 10));
     // The results of earlier commands were read.
@@ -216,12 +216,12 @@ fn commands_have_limits_and_leave_no_processes() {
 #[test]
 fn an_agent_that_breaks_its_sandbox_sees_that() {
     let sandbox = Sandbox::new();
-    let gone = sandbox.command(1, "rm -rf ../../task*", 10);
+    let gone = sandbox.command(1, "rm -rf ../../task*", 120);
     assert_eq!(gone.exit_code, Some(0), "{gone:?}");
-    let broken = sandbox.command(2, &format!("rm -rf {}/jobs/layout", sandbox.folder.path().display()), 10);
+    let broken = sandbox.command(2, &format!("rm -rf {}/jobs/layout", sandbox.folder.path().display()), 120);
     assert!(matches!(broken.exit_code, Some(0 | 126)), "{broken:?}");
     fs::remove_dir_all(sandbox.folder.path().join("jobs/layout")).ok();
-    let after = sandbox.command(3, "true", 10);
+    let after = sandbox.command(3, "true", 120);
     assert_eq!(after.exit_code, Some(2), "{after:?}");
     assert!(after.output.contains("can't open file"), "{}", after.output);
     // Its files are gone, and so they are in its change.

@@ -184,16 +184,16 @@ pub(crate) fn build(project: &Project) -> Build {
     Build {
         project: project.clone(),
         builder: bench_environments::ImageBuilder::Classic,
-        limits: BuildLimits { time: Duration::from_secs(60), ..BuildLimits::default() },
+        limits: BuildLimits { time: Duration::from_secs(120), ..BuildLimits::default() },
     }
 }
 
 pub(crate) fn start(project: &Project) -> Start {
-    Start { project: project.clone(), log_folders: Vec::new(), time_limit: Duration::from_secs(60) }
+    Start { project: project.clone(), log_folders: Vec::new(), time_limit: Duration::from_secs(120) }
 }
 
 pub(crate) fn shell(started: &Started, command: &str) -> Exec {
-    Exec::shell(started.container("main").unwrap(), command, Duration::from_secs(30))
+    Exec::shell(started.container("main").unwrap(), command, Duration::from_secs(120))
 }
 
 pub(crate) fn task() -> Vec<TaskFile> {

@@ -122,7 +122,7 @@ async fn an_invocation_that_ends_does_not_wait_for_the_budgets_accounts() {
     let deadline = Deadline::after(PipelineConfig::default().reserve);
     let message = run.answer_message(1);
     let second = handle_from(&pipeline, QueueName::Items, &message, deadline);
-    let second = tokio::time::timeout(Duration::from_secs(20), second).await;
+    let second = tokio::time::timeout(Duration::from_secs(120), second).await;
     go_on.store(true, Ordering::Relaxed);
     assert_eq!(second, Ok(true), "it waited for the first one");
     let record = run.record(&world, 1).await;

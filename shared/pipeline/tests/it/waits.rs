@@ -77,7 +77,7 @@ async fn samples_wait_shortly_for_the_response_to_a_probe() {
     assert!(!world.state.take_probe(&key(&world), &wait, bench_clock::now()).await.unwrap(), "there is one");
     assert!(handle(&world.pipeline(), &run.answer_message(0)).await);
     assert_eq!(world.provider.request_count(), 0);
-    assert_within(put_off_for(&world, &run, 0).await, 8..=13);
+    assert_within(put_off_for(&world, &run, 0).await, 3..=13);
     assert_eq!(run.stored_run(&world).await.run.provider_wait, None, "a request is under way");
 }
 

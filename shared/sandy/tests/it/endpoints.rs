@@ -44,7 +44,7 @@ async fn a_sandbox_is_created_used_and_ended() {
     let command = "cat b.txt; echo \"$NAME\" >&2; exit 3";
     assert_eq!(
         body(2),
-        json!({ "command": command, "cwd": "a", "env": { "NAME": "x y" }, "timeoutMs": 5_000 })
+        json!({ "command": command, "cwd": "a", "env": { "NAME": "x y" }, "timeoutMs": 60_000 })
     );
 }
 

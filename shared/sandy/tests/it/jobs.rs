@@ -30,7 +30,7 @@ async fn a_job_reads_its_files_and_its_results_are_harvested() {
     let copy = report.text("in/copy.bin").unwrap();
     assert!(copy.starts_with("\0\u{1}") && copy.ends_with('\u{fffd}'));
     assert_eq!(report.files.len(), 2);
-    assert!(report.elapsed_ms.is_some_and(|elapsed| elapsed < 60_000));
+    assert!(report.elapsed_ms.is_some_and(|elapsed| elapsed < 240_000));
     assert_eq!(report.isolation.as_deref(), Some("none"));
     // A small job takes one file and at least four short commands.
     assert_eq!((world.server.calls(Endpoint::Write), world.processes()), (1, Vec::new()));

@@ -141,7 +141,7 @@ async fn create_container(socket: &Path, body: &Value) -> String {
 }
 
 async fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
-    for _ in 0..1_000 {
+    for _ in 0..12_000 {
         if condition() {
             return;
         }

@@ -34,7 +34,7 @@ async fn signals_to_processes_of_the_machine() {
         let mut bystander = Bystander::new();
         let mark = stdout_of(&neighbor, "echo $SANDY_SANDBOX_ID").await;
         let mut others = Vec::new();
-        for _ in 0..500 {
+        for _ in 0..6_000 {
             others = processes_with(&format!("SANDY_SANDBOX_ID={mark}"));
             if !others.is_empty() {
                 break;

@@ -128,7 +128,7 @@ async fn the_guard_of_memory_has_priority_over_many_processes() {
         assert_eq!(stdout_of(&sandbox, "nice").await, few.to_string());
         let many = if yields { 19 } else { own };
         let command = format!(
-            "for i in $(seq 20); do sleep 1000 & done; for i in $(seq 500); do nice=$(nice); \
+            "for i in $(seq 20); do sleep 1000 & done; for i in $(seq 5000); do nice=$(nice); \
              [ $nice = {many} ] && break; sleep 0.02; done; kill $(jobs -p); echo $nice"
         );
         assert_eq!(stdout_of(&sandbox, &command).await, many.to_string());
