@@ -76,7 +76,7 @@ CONF
   # Podman writes a file into its working folder when a container runs out of memory.
   (cd "$place" && exec setsid podman system service --time 0 "$DOCKER_HOST") 2>"$place/podman.log" &
   services+=($!)
-  for _ in $(seq 100); do
+  for _ in $(seq 1200); do
     if [ -S "$place/podman.sock" ]; then break; fi
     sleep 0.1
   done
