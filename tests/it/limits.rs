@@ -65,11 +65,11 @@ fn a_slow_pace_puts_samples_off() {
 fn an_answer_has_the_runs_own_time() {
     runtime().block_on(async {
         let world = World::start(settings(), |request| match data::number(&request.item) {
-            0 => Reply::Later(Duration::from_secs(30), data::right_answer(&request.item)),
+            0 => Reply::Later(Duration::from_secs(3_600), data::right_answer(&request.item)),
             _ => Reply::Text(data::right_answer(&request.item)),
         })
         .await;
-        let limits = RunLimits { timeout_seconds: Some(2), ..RunLimits::default() };
+        let limits = RunLimits { timeout_seconds: Some(10), ..RunLimits::default() };
         let run = Order::mmlu_pro(12).with_limits(limits).place(&world).await;
         assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
         let samples = check(&world, run, Expected::SUCCEEDED).await;

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde_json::Value;
 
@@ -273,15 +273,12 @@ fn a_clock_that_is_minutes_off_is_a_problem() {
 #[test]
 fn servers_that_keep_silent_end_as_problems() {
     let dir = TestDir::new();
-    let server = StubServer::start(|_| {
-        loop {
-            std::thread::sleep(Duration::from_secs(60));
-        }
+    // A check without a time limit would find a server that answers.
+    let server = StubServer::start(|request| {
+        std::thread::sleep(Duration::from_secs(600));
+        accept_keys(request)
     });
-    let began = Instant::now();
     let output = server.doctor(&dir, &["--json"]);
-    // Each check has a limit of some seconds, and all checks run concurrently.
-    assert!(began.elapsed() < Duration::from_secs(100), "{:?}", began.elapsed());
     let check = checks(&output);
     for name in ["hub", "provider-chutes", "provider-openai-compatible"] {
         assert_eq!(check(name)["status"], "problem", "{}", check(name));

@@ -43,7 +43,7 @@ fn list(dir: &TestDir, more: &[&str]) -> Vec<String> {
 /// Opens the data directory in this process. Retries, because a command that another test has just forked holds the lock of an
 /// earlier opening until it executes its program.
 async fn open(dir: &TestDir) -> Embedded {
-    for _ in 0..200 {
+    for _ in 0..2_400 {
         match Embedded::open(EmbeddedOptions::new(dir.path("data"))) {
             Err(EmbeddedError::InUse { .. }) => {
                 tokio::time::sleep(Duration::from_millis(50)).await;

@@ -271,13 +271,11 @@ fn a_command_that_is_done_finishes_the_answers_for_others() {
     until("the first run does not end", || {
         terminals.dir.json(&["runs", &a, "--json"])["status"] == "succeeded"
     });
-    // Longer than the time after which it says that it waits.
-    std::thread::sleep(Duration::from_secs(3));
+    first.until_said("Finishing 2 answers for runs of other terminals");
     assert!(first.0.try_wait().unwrap().is_none(), "it doesn't wait for the answers of the second");
     terminals.answers_c.send(true).unwrap();
     let first = first.output();
     assert_succeeded(&first);
-    assert!(first.stderr.contains("Finishing 2 answers for runs of other terminals"), "{}", first.stderr);
     assert_succeeded(&second.output());
     let counts = terminals.server.question_counts();
     assert!(counts.values().all(|times| *times == 1), "{counts:?}");

@@ -91,7 +91,7 @@ fn turns_are_followed_while_the_agent_works() {
             tokio::time::sleep(Duration::from_millis(20)).await;
         }
     };
-    scene.runtime.block_on(async { tokio::time::timeout(Duration::from_secs(60), asked).await }).unwrap();
+    scene.runtime.block_on(async { tokio::time::timeout(Duration::from_secs(120), asked).await }).unwrap();
     let now = scene.dir.bench(&["turns", "latest"]);
     assert!(
         now.stdout.contains("$ ls -la") && !now.stdout.contains("touch done"),

@@ -12,7 +12,7 @@ use crate::serve::Server;
 use crate::support::{TestDir, vector_path};
 
 /// Long enough for a busy machine.
-const TIMEOUT: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(120);
 /// Accept header of a browser that opens an address.
 const BROWSER: &str = "text/html,application/xhtml+xml,*/*;q=0.8";
 

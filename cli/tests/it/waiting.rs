@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::support::{TestDir, mmlu_pro_rows};
 
 /// Long enough for a busy machine.
-const TIMEOUT: Duration = Duration::from_secs(60);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 #[test]
 fn a_rate_limit_is_visible_while_the_command_waits_and_after_it_was_stopped() {

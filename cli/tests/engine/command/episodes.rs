@@ -24,7 +24,7 @@ const TERMINAL_BENCH_COMPOSE: &str = "services:\n  client:\n    build:\n      do
     image: ${T_BENCH_TASK_DOCKER_CLIENT_IMAGE_NAME}\n    container_name: ${T_BENCH_TASK_DOCKER_CLIENT_CONTAINER_NAME}\n    \
     command: [sh, -c, sleep infinity]\n    environment:\n      - TEST_DIR=${T_BENCH_TEST_DIR}\n";
 /// Time within which containers of runs that are over have to be gone.
-const REMOVAL_MAX: Duration = Duration::from_secs(60);
+const REMOVAL_MAX: Duration = Duration::from_secs(120);
 
 /// Folder with a task, and the variables of the engine.
 pub(crate) struct Place {

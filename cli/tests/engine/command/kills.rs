@@ -25,7 +25,7 @@ const KINDS_MIN: usize = 3;
 /// Minimum time between two kills of the command, which loses all sandboxes: an episode gives up after five of them.
 const LIFE_MIN: Duration = Duration::from_secs(12);
 /// Maximum time of the test with kills, for each episode.
-const TIME_MAX: Duration = Duration::from_secs(30);
+const TIME_MAX: Duration = Duration::from_secs(120);
 /// Number of episodes of the test with a sandbox host of its own, and of kills of each process there.
 const HOST_EPISODES: usize = 4;
 const HOST_KILLS: usize = 2;
@@ -117,7 +117,7 @@ fn services(place: &Place) -> Vec<String> {
             processes.filter_map(|process| std::fs::read_to_string(process.path().join("cmdline")).ok());
         lines.filter(|line| line.contains(&folder)).map(|line| line.replace('\0', " ")).collect()
     };
-    let until = Instant::now() + Duration::from_secs(10);
+    let until = Instant::now() + Duration::from_secs(120);
     while !lines().is_empty() && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(200));
     }
