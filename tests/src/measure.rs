@@ -87,6 +87,7 @@ pub async fn measure(items: usize, dir: &Path) -> anyhow::Result<MeasuredRun> {
     let mut options = StackOptions::new(dir.join(format!("data-{items}")));
     options.durability = Durability::Normal;
     options.concurrency = CONCURRENCY;
+    options.groups_commits = false;
     options.recorder = Some(recorder);
     options.key_wrapper = Some(crate::kms_wrapper(KMS_KEY_ID));
     options.vars = [("HF_HUB_OFFLINE".to_owned(), "1".to_owned())].into();

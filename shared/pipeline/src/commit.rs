@@ -8,7 +8,10 @@ use bench_domain::{Code, Outcome, RunId, SampleBody, Spending, Timestamp, Usage,
 use bench_inference::Keys;
 use bench_lambda::metrics;
 use bench_queue::Message;
-use bench_state::{BodyRef, Commit, EventKind, NewEvent, RunWithBenchmarks, SampleResult, ShardCount};
+use bench_state::{
+    BodyRef, Commit, EndedSample, EventKind, NewEvent, RunWithBenchmarks, SampleResult, ShardCount,
+    planned_samples,
+};
 
 use crate::Pipeline;
 use crate::context::ClaimedSample;
@@ -124,8 +127,15 @@ impl Pipeline {
         tokens: Option<Usage>,
     ) -> Result<(), PipelineError> {
         let ClaimedSample { run, benchmark, sample, attempt, .. } = claimed;
-        let finished = &without_keys(finished, &run.keys);
-        let closed = match self.state.commit(sample, &benchmark.sort, *attempt, finished, spent).await? {
+        let ended = EndedSample {
+            sample: sample.clone(),
+            benchmark_sort: benchmark.sort.clone(),
+            attempt: *attempt,
+            result: without_keys(finished, &run.keys),
+            spent,
+            planned: planned_samples(&benchmark.plan, sample.shard()),
+        };
+        let closed = match self.commits.commit(ended).await? {
             Commit::Done { closed } => closed,
             Commit::Lost => {
                 self.count_lost(claimed, finished.body.as_ref().map(|body| body.attempt), spent).await?;

@@ -20,6 +20,8 @@ pub struct PipelineConfig {
     pub answer_time: AnswerTime,
     /// Time at the end of an invocation that is reserved for storing and committing late answers.
     pub reserve: Duration,
+    /// If true, samples that end at about the same time share a transaction.
+    pub groups_commits: bool,
     /// Name and capacity of this worker, shown to operators.
     pub identity: WorkerIdentity,
     /// The sign-in, which renews access tokens of users; `None` if the server has none.
@@ -51,6 +53,7 @@ impl Default for PipelineConfig {
             patience: Duration::from_secs(6 * 3_600),
             answer_time: AnswerTime::default(),
             reserve: Duration::from_secs(60),
+            groups_commits: true,
             identity: WorkerIdentity::default(),
             sign_in: None,
             keys: Keys::default(),
@@ -101,6 +104,7 @@ impl PipelineConfig {
             )?),
             answer_time: AnswerTime::from_vars(&var).map_err(anyhow::Error::msg)?,
             reserve: default.reserve,
+            groups_commits: default.groups_commits,
             identity: WorkerIdentity::from_vars(&var)?,
             sign_in: SignInConfig::from_vars(&var).map_err(anyhow::Error::msg)?,
             keys: Keys::new(

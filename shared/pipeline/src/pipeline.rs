@@ -10,7 +10,7 @@ use bench_inference::ChatClient;
 use bench_lambda::{Deadline, SqsBatchResponse, SqsEvent, forward, handle_batch, panic_text};
 use bench_queue::{Message, QueueName, Queues};
 use bench_sign_in::{Provider, SessionTokens};
-use bench_state::{State, Turn};
+use bench_state::{Commits, State, Turn};
 use futures_util::FutureExt;
 
 use crate::activity::{self, Activity};
@@ -21,6 +21,7 @@ use crate::{PipelineConfig, SandboxHost, Services};
 /// Takes samples from message to score. One pipeline can serve both queues of samples, or each queue its own.
 pub struct Pipeline {
     pub(crate) state: State,
+    pub(crate) commits: Commits,
     pub(crate) queues: Queues,
     pub(crate) blobs: Blobs,
     pub(crate) chat: ChatClient,
@@ -49,6 +50,7 @@ impl Pipeline {
         let (tasks, agents, transcripts) =
             (TaskCache::default(), AgentCache::default(), Transcripts::default());
         Self {
+            commits: Commits::new(state.clone(), config.groups_commits),
             state,
             queues,
             blobs,

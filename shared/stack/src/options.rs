@@ -48,6 +48,9 @@ pub struct StackOptions {
     pub secrets: BTreeMap<String, String>,
     /// Number of samples to work on at once.
     pub concurrency: usize,
+    /// If false, each sample is committed alone, as by functions, which rarely end two samples at the same time. For
+    /// measurements.
+    pub groups_commits: bool,
     /// Receiver of progress events of dataset downloads.
     pub progress: Arc<dyn Progress>,
     /// True if the server listens on loopback, so that users of this machine need no key.
@@ -88,6 +91,7 @@ impl StackOptions {
             recorder: None,
             secrets: BTreeMap::new(),
             concurrency: CONCURRENCY_DEFAULT,
+            groups_commits: true,
             progress: Arc::new(NoProgress),
             local: true,
             scope: Scope::Server,

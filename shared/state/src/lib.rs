@@ -111,7 +111,7 @@ pub use idempotency::Idempotency;
 pub use judgings::{JudgingRecord, RejudgingCreation};
 pub use models::ModelRecord;
 pub use origin::Origin;
-pub use plans::{PlanClaim, PlannedSample};
+pub use plans::{PlanClaim, PlannedSample, planned_samples};
 pub use refusals::Refusals;
 pub use request_slots::RequestSlot;
 pub use run_facts::RunFacts;
@@ -120,7 +120,7 @@ pub use runs::{
     RunRecord, RunWithBenchmarks, SampleChoice, SearchedLabels, Transition, WaitKind, WaitNoted,
 };
 pub use samples::{
-    AnswerRecord, Claim, ClaimedRecord, Commit, Handover, ReplyWithoutVerdict, SampleExcerpt, SampleRecord,
+    AnswerRecord, Claim, ClaimedRecord, Commit, Commits, EndedSample, Handover, ReplyWithoutVerdict, SampleExcerpt, SampleRecord,
     SampleResult, ShardCount, Turn,
 };
 pub use sandboxes::LedgerEntry;

@@ -247,6 +247,11 @@ impl State {
     }
 }
 
+/// Returns the number of samples that a plan has in a shard.
+pub fn planned_samples(plan: &Plan, shard: u32) -> u64 {
+    items_in_shard(plan.items, shard, plan.shards) * u64::from(plan.samples_per_item)
+}
+
 /// Builds the record with this index in a plan: first the shards' counters, then the samples by item and sample.
 fn planned_record(
     run: RunId,
@@ -258,7 +263,7 @@ fn planned_record(
 ) -> Option<Record> {
     let partition = |shard| shard_partition(run, benchmark, plan.attempt, shard);
     if let Some(shard) = u32::try_from(index).ok().filter(|shard| *shard < plan.shards) {
-        let expected = items_in_shard(plan.items, shard, plan.shards) * u64::from(plan.samples_per_item);
+        let expected = planned_samples(plan, shard);
         let mut record = key(partition(shard), COUNT);
         record.insert("expected".into(), number(expected));
         // A condition can compare attributes but not calculate, so the number of samples minus one is stored.

@@ -2,6 +2,7 @@
 
 mod claim;
 mod commit;
+mod commits;
 mod counts;
 mod excerpt;
 mod finished;
@@ -14,6 +15,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 
 pub use claim::{Claim, ClaimedRecord};
 pub use commit::Commit;
+pub use commits::{Commits, EndedSample};
 pub use counts::ShardCount;
 pub use excerpt::SampleExcerpt;
 pub use finished::SampleResult;

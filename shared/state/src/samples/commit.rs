@@ -1,8 +1,9 @@
 //! Commits: ends a sample and counts it, in one transaction.
 
 use aws_sdk_dynamodb::types::{ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update};
-use bench_domain::{Outcome, RunId, SampleRef, Spending};
+use bench_domain::{RunId, SampleRef, Spending};
 
+use super::counts::ShardCount;
 use super::finished::SampleResult;
 use super::record::UNENDED;
 use crate::attributes::{Reader, number, text};
@@ -20,6 +21,17 @@ pub enum Commit {
     },
     /// Another attempt holds or ended the sample; nothing was changed.
     Lost,
+}
+
+/// What a commit requires of the samples of its shard that aren't over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Remaining {
+    /// There are more than the one that is committed.
+    Others,
+    /// There is only the one that is committed.
+    None,
+    /// There are more than these, out of all samples planned for the shard. Fails, too, if `planned` is wrong.
+    MoreThan { committed: u64, planned: u64 },
 }
 
 impl State {
@@ -42,9 +54,11 @@ impl State {
             if repeat > 1 {
                 pause(repeat).await;
             }
+            let remaining = if closing { Remaining::None } else { Remaining::Others };
+            let count = ShardCount::of(finished, spent);
             let mut items = vec![
                 self.finish_update(sample, attempt, finished)?,
-                self.count_update(sample, finished, spent, closing)?,
+                self.count_update(keys::sample_partition(sample), &count, remaining)?,
             ];
             if closing {
                 items.push(self.shards_update(sample.run, benchmark_sort, 1)?);
@@ -69,7 +83,7 @@ impl State {
         })
     }
 
-    fn finish_update(
+    pub(super) fn finish_update(
         &self,
         sample: &SampleRef,
         attempt: u32,
@@ -94,45 +108,48 @@ impl State {
         Ok(TransactWriteItem::builder().update(update).build())
     }
 
-    fn count_update(
+    /// Builds the update that adds `count` to the counters of a shard.
+    pub(super) fn count_update(
         &self,
-        sample: &SampleRef,
-        finished: &SampleResult,
-        spent: Spending,
-        closing: bool,
+        partition: String,
+        count: &ShardCount,
+        remaining: Remaining,
     ) -> Result<TransactWriteItem, StateError> {
-        let usage = finished.usage.unwrap_or_default();
         let update = Update::builder()
             .table_name(&self.table)
-            .set_key(Some(key(keys::sample_partition(sample), COUNT)))
+            .set_key(Some(key(partition, COUNT)))
             .update_expression(
-                "ADD done :one, graded :graded, correct :correct, input_tokens :input, output_tokens :output, \
+                "ADD done :done, graded :graded, correct :correct, input_tokens :input, output_tokens :output, \
                  spent_input :spent_input, spent_output :spent_output, spent_estimated :estimated, \
                  judge_spent_input :judge_input, judge_spent_output :judge_output, \
                  judge_spent_estimated :judge_estimated, user_spent_input :user_input, \
                  user_spent_output :user_output, user_spent_estimated :user_estimated",
             )
-            .condition_expression(if closing { "done = #last" } else { "done < #last" })
             .expression_attribute_names("#last", "last")
-            .expression_attribute_values(":one", number(1))
-            .expression_attribute_values(":graded", number(u8::from(finished.verdict.outcome.is_graded())))
-            .expression_attribute_values(
-                ":correct",
-                number(u8::from(finished.verdict.outcome == Outcome::Correct)),
-            )
-            .expression_attribute_values(":input", number(usage.input_tokens))
-            .expression_attribute_values(":output", number(usage.output_tokens))
-            .expression_attribute_values(":spent_input", number(spent.answers.input_tokens))
-            .expression_attribute_values(":spent_output", number(spent.answers.output_tokens))
-            .expression_attribute_values(":judge_input", number(spent.judge.input_tokens))
-            .expression_attribute_values(":judge_output", number(spent.judge.output_tokens))
-            .expression_attribute_values(":estimated", number(spent.answers.estimated_tokens))
-            .expression_attribute_values(":judge_estimated", number(spent.judge.estimated_tokens))
-            .expression_attribute_values(":user_input", number(spent.user.input_tokens))
-            .expression_attribute_values(":user_output", number(spent.user.output_tokens))
-            .expression_attribute_values(":user_estimated", number(spent.user.estimated_tokens))
-            .build()
-            .map_err(|error| StateError::damaged("sample", error))?;
+            .expression_attribute_values(":done", number(count.done))
+            .expression_attribute_values(":graded", number(count.graded))
+            .expression_attribute_values(":correct", number(count.correct))
+            .expression_attribute_values(":input", number(count.input_tokens))
+            .expression_attribute_values(":output", number(count.output_tokens))
+            .expression_attribute_values(":spent_input", number(count.spent_input))
+            .expression_attribute_values(":spent_output", number(count.spent_output))
+            .expression_attribute_values(":estimated", number(count.spent_estimated))
+            .expression_attribute_values(":judge_input", number(count.judge_spent_input))
+            .expression_attribute_values(":judge_output", number(count.judge_spent_output))
+            .expression_attribute_values(":judge_estimated", number(count.judge_spent_estimated))
+            .expression_attribute_values(":user_input", number(count.user_spent_input))
+            .expression_attribute_values(":user_output", number(count.user_spent_output))
+            .expression_attribute_values(":user_estimated", number(count.user_spent_estimated));
+        let update = match remaining {
+            Remaining::Others => update.condition_expression("done < #last"),
+            Remaining::None => update.condition_expression("done = #last"),
+            // A condition can't calculate, so the caller says what `last` has to be.
+            Remaining::MoreThan { committed, planned } => update
+                .condition_expression("done < :below AND #last = :last")
+                .expression_attribute_values(":below", number(planned.saturating_sub(committed)))
+                .expression_attribute_values(":last", number(i128::from(planned) - 1)),
+        };
+        let update = update.build().map_err(|error| StateError::damaged("sample", error))?;
         Ok(TransactWriteItem::builder().update(update).build())
     }
 

@@ -1,7 +1,8 @@
 //! Counters of a benchmark's shards.
 
-use bench_domain::{BenchmarkName, RunId, Spending, Usage};
+use bench_domain::{BenchmarkName, Outcome, RunId, Spending, Usage};
 
+use super::finished::SampleResult;
 use super::read::READ_BATCH_MAX;
 use crate::attributes::{Reader, Record};
 use crate::keys::{COUNT, key, shard_partition};
@@ -44,6 +45,29 @@ pub struct ShardCount {
 }
 
 impl ShardCount {
+    /// Counts one sample that is over, with the tokens of it that count toward a budget.
+    pub(super) fn of(finished: &SampleResult, spent: Spending) -> Self {
+        let usage = finished.usage.unwrap_or_default();
+        let outcome = finished.verdict.outcome;
+        Self {
+            expected: 0,
+            done: 1,
+            graded: u64::from(outcome.is_graded()),
+            correct: u64::from(outcome == Outcome::Correct),
+            input_tokens: usage.input_tokens,
+            output_tokens: usage.output_tokens,
+            spent_input: spent.answers.input_tokens,
+            spent_output: spent.answers.output_tokens,
+            judge_spent_input: spent.judge.input_tokens,
+            judge_spent_output: spent.judge.output_tokens,
+            spent_estimated: spent.answers.estimated_tokens,
+            judge_spent_estimated: spent.judge.estimated_tokens,
+            user_spent_input: spent.user.input_tokens,
+            user_spent_output: spent.user.output_tokens,
+            user_spent_estimated: spent.user.estimated_tokens,
+        }
+    }
+
     /// Returns the model's tokens that count toward a budget.
     pub const fn spent(&self) -> Usage {
         Usage {
