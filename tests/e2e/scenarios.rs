@@ -1,6 +1,7 @@
 //! Scenarios that must hold for all users of a stack.
 
 mod access;
+mod agents;
 mod catalog;
 mod dead_letters;
 mod exports;
@@ -51,6 +52,8 @@ pub(crate) fn all() -> Vec<Scenario> {
         runs::compared,
         runs::judged_again,
         runs::code_is_run_in_sandboxes,
+        agents::conversation_is_held_by_two_models_with_a_key_each,
+        agents::gold_actions_and_patches_need_no_model,
         keys::callers_key_is_used_and_never_stored_in_clear,
         keys::key_that_is_refused_fails_the_run,
         ownership::others_are_refused,

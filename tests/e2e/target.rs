@@ -23,6 +23,7 @@ use aws_smithy_http_client::Builder;
 use aws_smithy_http_client::tls::{Provider, rustls_provider::CryptoMode};
 use bench_blobs::Blobs;
 use bench_queue::Queues;
+use bench_tests::conversation::right_reply;
 use bench_tests::files::files_with;
 use bench_tests::model_server::{ModelRequest, ModelServer, Reply};
 use serde_json::Value;
@@ -35,6 +36,11 @@ pub(crate) const ACCEPTS: &str = "openai-compatible/accepts";
 pub(crate) const HANGS: &str = "openai-compatible/hangs";
 /// A model that answers slowly.
 pub(crate) const SLOW: &str = "openai-compatible/slow";
+
+/// An agent that solves [`bench_tests::conversation::TASK`] with [`CUSTOMER`].
+pub(crate) const SUPPORTS: &str = "openai-compatible/supports";
+/// A user simulator.
+pub(crate) const CUSTOMER: &str = "openai-compatible/customer";
 
 /// A stack, and what its operator knows about it.
 pub(crate) struct Target {
@@ -207,6 +213,8 @@ fn rule(request: &ModelRequest) -> Reply {
             let key = request.key.clone().unwrap_or_default();
             Reply::Status(401, format!(r#"{{"error":{{"message":"no such key: {key}"}}}}"#), Vec::new())
         }
+        Some("supports") => right_reply(request, false),
+        Some("customer") => right_reply(request, true),
         Some("slow") => Reply::Later(Duration::from_secs(1), "The answer is (A).".to_owned()),
         _ => Reply::Text("The answer is (A).".to_owned()),
     }

@@ -1,15 +1,19 @@
 //! Conversations of an agent with a simulated user, in the small domain of ours: the same steps in a sandbox, no official reward.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use bench_domain::{Code, ModelRole, Outcome, RunId, SampleBody, Verdict};
 use bench_embedded::Recorder;
 use bench_sandy::testing::{Call, Endpoint, Fault, Options};
 use bench_state::{EventKind, SampleRecord};
+use bench_tests::conversation::{AGENT_CALLS, TASK, USER_CALLS, calls, own_messages, right_reply};
 use bench_tests::files::files_with;
 use bench_tests::model_server::{ModelRequest, Reply};
 use serde_json::{Value, json};
@@ -20,7 +24,6 @@ use crate::labels::send;
 use crate::support::{Expected, ManualDriver, Order, Settings, USER, World, check, runtime};
 
 const NAME: &str = "tau_bench_telecom";
-const TASK: &str = "lock_half_closed";
 
 /// Writes a data set of one task of our own domain.
 fn rows() -> PathBuf {
@@ -50,48 +53,15 @@ fn is_user(request: &ModelRequest) -> bool {
     request.body["model"] == USER
 }
 
-/// Returns the number of messages that the asked party wrote before. The greeting counts for the agent.
-fn own_messages(request: &ModelRequest) -> usize {
-    let messages = request.body["messages"].as_array().unwrap();
-    messages.iter().filter(|message| message["role"] == "assistant").count()
-}
-
-/// Message of a party that calls tools, with a text or without.
-fn calls(text: Option<&str>, calls: &[(&str, Value)]) -> Reply {
-    let calls: Vec<Value> = calls
-        .iter()
-        .enumerate()
-        .map(|(at, (name, arguments))| {
-            let arguments = arguments.as_str().map_or_else(|| arguments.to_string(), str::to_owned);
-            json!({ "index": at, "id": format!("c{at}"), "type": "function",
-                    "function": { "name": name, "arguments": arguments } })
-        })
-        .collect();
-    let delta = json!({ "role": "assistant", "content": text, "tool_calls": calls });
-    let chunk = json!({ "choices": [{ "index": 0, "delta": delta, "finish_reason": "tool_calls" }] });
-    let usage = r#"{"choices":[],"usage":{"prompt_tokens":100,"completion_tokens":20}}"#;
-    Reply::Events(vec![format!("data: {chunk}\n\ndata: {usage}\n\ndata: [DONE]\n\n").into_bytes()])
-}
-
 fn text(text: &str) -> Reply {
     Reply::Text(text.to_owned())
 }
 
-/// A right conversation: five messages of the user simulator, and three of the agent after its greeting.
 fn solves(request: &ModelRequest) -> Reply {
-    match (is_user(request), own_messages(request)) {
-        (true, 0) => text("My ride doesn't end."),
-        (true, 1) => calls(None, &[("look_at_bicycle", json!({}))]),
-        (true, 2) => calls(None, &[("press_lock", json!({}))]),
-        (true, 3) => text("I pressed it."),
-        (true, _) => text("Thanks. ###STOP###"),
-        (false, 1) => text("Please press the lock."),
-        (false, 2) => calls(None, &[("end_ride", json!({ "ride_id": "T501" }))]),
-        (false, _) => text("The ride has ended."),
-    }
+    right_reply(request, is_user(request))
 }
 /// Model calls of [`solves`].
-const CALLS: u64 = 8;
+const CALLS: u64 = USER_CALLS + AGENT_CALLS;
 
 async fn sample(world: &World, run: RunId) -> (SampleRecord, SampleBody) {
     world.first_sample(run, NAME).await
@@ -390,7 +360,17 @@ fn a_failing_provider_is_waited_for_and_never_scored() {
     });
 }
 
-/// The model's key is never sent to the user model's provider, nor the other way around, and neither is stored as text.
+/// Returns all that a call sends to a sandbox: its text, and the files in it, whose pieces are in base64.
+fn sent_text(call: &Call) -> String {
+    let text = call.body.to_string();
+    let words = text.split(|c: char| !c.is_ascii_alphanumeric() && !"+/=".contains(c));
+    let pieces = words.filter_map(|word| STANDARD.decode(word).ok());
+    let files: Vec<String> = pieces.map(|piece| String::from_utf8_lossy(&piece).into_owned()).collect();
+    format!("{text}{}", files.concat())
+}
+
+/// The model's key is never sent to the user model's provider, nor the other way around. Neither is stored as text, or reaches a
+/// sandbox, even if models repeat their keys.
 #[test]
 fn each_model_is_asked_with_its_own_key() {
     const KEY: &str = "sk-agent-51c7be02d9a84f36";
@@ -408,11 +388,22 @@ fn each_model_is_asked_with_its_own_key() {
                 reply => reply,
             }
         };
-        let world = World::open(settings(), rule).await;
+        let (sent, leaked) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+        let counted = (Arc::clone(&sent), Arc::clone(&leaked));
+        let settings = settings_with(move |call| {
+            let text = sent_text(call);
+            counted.0.fetch_add(u64::from(text.contains("I pressed it.")), Ordering::Relaxed);
+            let has_key = [KEY, USER_KEY].iter().any(|key| text.contains(key));
+            counted.1.fetch_add(u64::from(has_key), Ordering::Relaxed);
+            Fault::None
+        });
+        let world = World::open(settings, rule).await;
         let run = order().with_key(KEY).with_user_key(USER_KEY).place(&world).await;
         ManualDriver::new(&world, 0).drain().await;
         check(&world, run, Expected::SUCCEEDED).await;
         assert_eq!((wrong.load(Ordering::Relaxed), world.model.total()), (0, CALLS));
+        assert!(sent.load(Ordering::Relaxed) > 0, "messages are sent to the sandbox");
+        assert_eq!(leaked.load(Ordering::Relaxed), 0, "a key was sent to the sandbox");
         let (_, body) = sample(&world, run).await;
         let stored = serde_json::to_string(&body).unwrap();
         assert!(stored.contains("My key is [redacted]"), "{stored}");
@@ -512,12 +503,12 @@ fn estimated_tokens_include_the_tools() {
     });
 }
 
-/// Number of calls between two kills: each run takes seconds.
-const STRIDE: i64 = 6;
+/// Number of calls between two ends of the process: each run takes seconds. A turn makes more calls.
+const STRIDE: i64 = 5;
 
-/// Whatever call is the last one of a process: no stored message is asked for again, and the conversation is graded once.
+/// Whatever turn is the last one of a process: no stored message is asked for again, and the conversation is graded once.
 #[test]
-fn a_conversation_survives_the_end_of_the_process_at_many_calls() {
+fn a_conversation_survives_the_end_of_the_process_at_every_turn() {
     runtime().block_on(async {
         let wire = Arc::new(Tripwire::default());
         let watching = Arc::clone(&wire);
@@ -525,6 +516,8 @@ fn a_conversation_survives_the_end_of_the_process_at_many_calls() {
         let world = World::open(Settings { recorder: Some(recorder), ..settings() }, solves).await;
         let order = order();
         let (mut starts, mut kills) = (0, 0);
+        // Numbers of requests to models before the ends of the process.
+        let mut turns = BTreeSet::new();
         loop {
             kills += STRIDE;
             let run = order.place(&world).await;
@@ -535,6 +528,7 @@ fn a_conversation_survives_the_end_of_the_process_at_many_calls() {
             drop(driver);
             if !ended {
                 starts += 1;
+                turns.insert(world.model.total() - asked);
                 let driver = ManualDriver::new(&world, starts);
                 driver.scheduler.resume().await.unwrap();
                 driver.drain().await;
@@ -552,6 +546,7 @@ fn a_conversation_survives_the_end_of_the_process_at_many_calls() {
                 break;
             }
         }
-        assert!(starts > 5, "{starts}");
+        println!("ended at {starts} of {kills} calls, after {turns:?} requests to models");
+        assert_eq!(turns, (0..=CALLS).collect(), "a turn wasn't the last one of a process");
     });
 }

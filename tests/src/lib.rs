@@ -1,5 +1,6 @@
 //! Whole-system tests and their servers.
 
+pub mod conversation;
 pub mod endpoint;
 pub mod events;
 pub mod files;

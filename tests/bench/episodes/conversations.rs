@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::ensure;
+use bench_tests::conversation::{calls, own_messages};
 use bench_tests::model_server::{ModelRequest, ModelServer, Reply};
 use serde_json::json;
 
@@ -99,8 +100,7 @@ async fn conversations(bench: &Path, rounds: usize) -> anyhow::Result<Measured> 
 
 /// Lets the agent look a ride up before each of its texts, and the user end the conversation after its rounds.
 fn reply(request: &ModelRequest, rounds: usize) -> Reply {
-    let messages = request.body["messages"].as_array();
-    let own = messages.into_iter().flatten().filter(|message| message["role"] == "assistant").count();
+    let own = own_messages(request);
     if request.body["model"] == USER {
         return Reply::Text(match own < rounds {
             true => format!("I have waited for {own} minutes, and the ride still goes on in my app."),
@@ -113,12 +113,5 @@ fn reply(request: &ModelRequest, rounds: usize) -> Reply {
             "The ride is still open at minute {own}. Please look at the lock again."
         ));
     }
-    let call = json!({
-        "index": 0, "id": format!("call_{own}"), "type": "function",
-        "function": { "name": "get_ride", "arguments": r#"{"ride_id": "T501"}"# },
-    });
-    let delta = json!({ "role": "assistant", "content": null, "tool_calls": [call] });
-    let chunk = json!({ "choices": [{ "index": 0, "delta": delta, "finish_reason": "tool_calls" }] });
-    let usage = json!({ "choices": [], "usage": { "prompt_tokens": 100, "completion_tokens": 20 } });
-    Reply::Events(vec![format!("data: {chunk}\n\ndata: {usage}\n\ndata: [DONE]\n\n").into_bytes()])
+    calls(None, &[("get_ride", json!({ "ride_id": "T501" }))])
 }

@@ -8,7 +8,7 @@ use crate::call::{Caller, demo_order};
 use crate::target::{SLOW, Target};
 
 /// Returns a key that was never used before.
-fn new_key(name: &str) -> String {
+pub(super) fn new_key(name: &str) -> String {
     let nanos = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_nanos();
     format!("sk-e2e-{name}-{nanos:x}")
 }
