@@ -21,17 +21,17 @@ const MINIATURE: &str = "swe_mini";
 /// Maximum time of a run that is killed again and again.
 const TIME_MAX: Duration = Duration::from_secs(1_200);
 
-fn make_base() {
+pub(super) fn make_base() {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/containers/base.sh");
     let made = Command::new(script).arg(BASE).status().unwrap();
     assert!(made.success(), "the base image can't be made");
 }
 
-fn rows() -> Vec<Value> {
+pub(super) fn rows() -> Vec<Value> {
     ROWS.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-fn items_of(place: &Place, run: &str) -> Value {
+pub(super) fn items_of(place: &Place, run: &str) -> Value {
     let shown = place.bench(&["runs", run, "--items", "--json"]);
     serde_json::from_str(&shown.stdout).unwrap_or_else(|error| panic!("{error}: {}", shown.stderr))
 }

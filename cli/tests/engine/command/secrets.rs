@@ -10,6 +10,7 @@ use bench_tests::model_server::{ModelRequest, ModelServer, Reply};
 use serde_json::Value;
 
 use super::episodes::{ENGINE, Place, objects};
+use super::repositories;
 
 /// Every secret that the command reads, and some that other programs leave in its environment.
 const NAMES: [&str; 20] = [
@@ -154,6 +155,70 @@ fn no_secret_of_the_server_enters_a_container() {
         assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
         let runs: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(runs[0]["results"][0]["correct"], 1, "a secret was found: {runs:#}");
+    }
+    assert_eq!(objects(), before);
+}
+
+/// An agent searches the container of its repository, and the official script that of the verification.
+#[test]
+fn no_secret_of_the_server_enters_a_container_of_a_repository() {
+    let _engine = ENGINE.lock().unwrap_or_else(PoisonError::into_inner);
+    repositories::make_base();
+    let (before, place, planted) = (objects(), Place::new(), secrets());
+    let secrets = planted.clone().into_iter().chain(stored_keys(&place)).collect();
+    let row = repositories::rows().remove(0);
+    let id = row["instance_id"].as_str().unwrap();
+    let dataset = place.path("dataset");
+    let parser = "import json, sys\njson.dump({'tests': []}, open(sys.argv[3], 'w'))\n";
+    for (path, text) in [
+        ("rows.jsonl".to_owned(), format!("{row}\n")),
+        (format!("run_scripts/{id}/run_script.sh"), search(&secrets, "/tmp/found")),
+        (format!("run_scripts/{id}/parser.py"), parser.to_owned()),
+        (
+            format!("dockerfiles/base_dockerfile/{id}/Dockerfile"),
+            "ENV A=${OPENROUTER_API_KEY:-none}\n".to_owned(),
+        ),
+        (format!("dockerfiles/instance_dockerfile/{id}/Dockerfile"), "ENV B=${HF_TOKEN-none}\n".to_owned()),
+    ] {
+        let path = dataset.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let action = format!("I look.\n```bash\n{}```\n", search(&secrets, "/app/found"));
+    let model_key = planted["OPENAI_COMPATIBLE_API_KEY"].clone();
+    let rule = move |request: &ModelRequest| {
+        assert_eq!(request.key.as_ref(), Some(&model_key), "the model is asked with the key");
+        match request.total_before {
+            0 => Reply::Text(action.clone()),
+            _ => Reply::Text("```done\n```\n".to_owned()),
+        }
+    };
+    let server = runtime.block_on(ModelServer::start(Duration::ZERO, Arc::new(rule))).unwrap();
+    let dataset = format!("swe_bench_pro={}", dataset.display());
+    let order = ["run", "--json", "--dataset", &dataset, "--model", "openai-compatible/m"];
+    let order = [&order[..], &["--benchmark", "swe_bench_pro"]].concat();
+    let output = place
+        .command(&order)
+        .envs(&planted)
+        .env("OPENAI_COMPATIBLE_BASE_URL", server.base_url())
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    let runs: Value = serde_json::from_str(&text)
+        .unwrap_or_else(|error| panic!("{error}: {text}{}", String::from_utf8_lossy(&output.stderr)));
+    let items = repositories::items_of(&place, runs[0]["id"].as_str().unwrap());
+    let item = &items[0];
+    let change = item["response"].as_str().unwrap();
+    assert!(
+        change.ends_with(&format!("+++ b/found\n@@ -0,0 +1 @@\n+{NOTHING_FOUND}\n")),
+        "{change}\n{item:#}"
+    );
+    let logs = item["judge_output"]["verification"]["logs"].as_array().unwrap();
+    let found = logs.iter().find(|log| log["name"] == "verification/stdout.log").unwrap();
+    assert_eq!(found["end"], format!("{NOTHING_FOUND}\n"), "{item:#}");
+    for secret in planted.values() {
+        assert!(!item.to_string().contains(secret), "{item:#}");
     }
     assert_eq!(objects(), before);
 }
