@@ -6,9 +6,9 @@ use crate::model_server::{ModelRequest, Reply};
 
 /// Task of the demo data that [`right_reply`] solves.
 pub const TASK: &str = "lock_half_closed";
-/// Model calls of a conversation of [`right_reply`]: of the user simulator, and of the agent after its greeting.
+/// Model calls of the user simulator in a conversation of [`right_reply`].
 pub const USER_CALLS: u64 = 5;
-/// See [`USER_CALLS`].
+/// Model calls of the agent, which greets without one.
 pub const AGENT_CALLS: u64 = 3;
 
 /// Returns the number of messages that the asked party wrote before. The greeting counts for the agent.
