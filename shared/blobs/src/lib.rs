@@ -19,6 +19,7 @@ mod error;
 mod frames;
 mod item_index;
 mod presigned_put;
+mod unsigned;
 mod upload;
 
 use std::time::Duration;
@@ -28,6 +29,7 @@ use aws_sdk_s3::config::RequestChecksumCalculation;
 use aws_sdk_s3::presigning::PresigningConfig;
 use aws_sdk_s3::primitives::ByteStream;
 use aws_sdk_s3::types::{Delete, ObjectIdentifier};
+use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use bytes::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -42,6 +44,8 @@ pub use item_index::{
 pub use presigned_put::{ExpectedContent, PresignedPut};
 pub use upload::{Upload, UploadState};
 
+use unsigned::UnsignedClient;
+
 /// Maximum size of an object that is read at once, in bytes after decompression.
 pub const OBJECT_BYTES_MAX: usize = 256 * 1024 * 1024;
 
@@ -52,6 +56,8 @@ pub struct Blobs {
     /// Signs addresses for others. It differs from `client` only if they reach the bucket under another address.
     presigner: Client,
     bucket: String,
+    /// Client for small objects of a bucket that trusts this process.
+    unsigned: Option<UnsignedClient>,
 }
 
 /// Metadata of an object.
@@ -74,7 +80,7 @@ impl Blobs {
             .response_checksum_validation(aws_sdk_s3::config::ResponseChecksumValidation::WhenRequired)
             .build();
         let client = Client::from_conf(config);
-        Self { presigner: client.clone(), client, bucket: bucket.into() }
+        Self { presigner: client.clone(), client, bucket: bucket.into(), unsigned: None }
     }
 
     /// Signs addresses for others for `endpoint`, such as `http://127.0.0.1:9000`.
@@ -82,6 +88,14 @@ impl Blobs {
     pub fn with_presign_endpoint(mut self, endpoint: &str) -> Self {
         let config = self.client.config().to_builder().endpoint_url(endpoint).build();
         self.presigner = Client::from_conf(config);
+        self
+    }
+
+    /// Reads and writes small objects by unsigned requests over `connector`. Only for buckets that trust this process: those of
+    /// the embedded services.
+    #[must_use]
+    pub fn with_unsigned_requests(mut self, connector: SharedHttpConnector, endpoint: &str) -> Self {
+        self.unsigned = Some(UnsignedClient::new(connector, endpoint, &self.bucket));
         self
     }
 
@@ -107,6 +121,11 @@ impl Blobs {
 
     /// Writes an object. Replaces an existing object with the same key.
     pub async fn put(&self, key: &str, body: Bytes, content_type: &str) -> Result<(), BlobError> {
+        if let Some(client) = &self.unsigned
+            && client.put(key, &body, content_type).await
+        {
+            return Ok(());
+        }
         self.client
             .put_object()
             .bucket(&self.bucket)
@@ -138,6 +157,11 @@ impl Blobs {
 
     /// Reads a whole object of at most [`OBJECT_BYTES_MAX`]; `None` if it doesn't exist.
     pub async fn get(&self, key: &str) -> Result<Option<Bytes>, BlobError> {
+        if let Some(client) = &self.unsigned
+            && let Some(body) = client.get(key).await
+        {
+            return Ok(Some(body));
+        }
         let response = match self.client.get_object().bucket(&self.bucket).key(key).send().await {
             Ok(response) => response,
             Err(error) if error.as_service_error().is_some_and(|e| e.is_no_such_key()) => return Ok(None),

@@ -10,4 +10,4 @@ pub const ACCOUNT_ID: &str = "000000000000";
 pub const HOST: &str = "local.invalid";
 
 /// Endpoint of every service. It is never resolved or connected to.
-pub(crate) const ENDPOINT: &str = "http://local.invalid";
+pub const ENDPOINT: &str = "http://local.invalid";

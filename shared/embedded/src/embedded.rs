@@ -7,6 +7,7 @@ use aws_credential_types::provider::SharedCredentialsProvider;
 use aws_smithy_async::rt::sleep::TokioSleep;
 use aws_smithy_async::time::SystemTimeSource;
 use aws_smithy_runtime_api::client::behavior_version::BehaviorVersion;
+use aws_smithy_runtime_api::client::http::SharedHttpConnector;
 use aws_smithy_runtime_api::client::stalled_stream_protection::StalledStreamProtectionConfig;
 use aws_smithy_types::retry::RetryConfig;
 use aws_types::SdkConfig;
@@ -89,6 +90,20 @@ impl Embedded {
     /// Returns the configuration for one function, which recorders then see as the caller.
     pub fn sdk_config_for(&self, caller: &'static str) -> SdkConfig {
         self.sdk_config_with_caller(Some(caller))
+    }
+
+    /// Returns the connector of that function's clients, for simple requests to the bucket that are built without the SDK.
+    /// They need no valid signature, and are recorded and fail like those of the SDK.
+    pub fn connector_for(&self, caller: &'static str) -> SharedHttpConnector {
+        let caller = Some(caller);
+        match &self.place {
+            Place::Here(services) => {
+                SharedHttpConnector::new(Connector { services: Arc::clone(services), caller })
+            }
+            Place::Attached(attached) => {
+                SharedHttpConnector::new(AttachedConnector { attached: Arc::clone(attached), caller })
+            }
+        }
     }
 
     fn sdk_config_with_caller(&self, caller: Option<&'static str>) -> SdkConfig {

@@ -34,7 +34,7 @@ mod small_services;
 pub mod socket;
 mod sqs;
 
-pub use account::{ACCOUNT_ID, HOST, REGION};
+pub use account::{ACCOUNT_ID, ENDPOINT, HOST, REGION};
 pub use calls::{Call, CompletedCall, Permission, Recorder, Service};
 pub use data_dir::Credentials;
 pub use durability::Durability;

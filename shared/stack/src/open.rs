@@ -13,7 +13,7 @@ use bench_blobs::Blobs;
 use bench_datasets::{Library, LibraryConfig, Progress};
 use bench_dead_letters::DeadLetters;
 use bench_embedded::socket::SocketListener;
-use bench_embedded::{Embedded, EmbeddedError, EmbeddedOptions};
+use bench_embedded::{ENDPOINT, Embedded, EmbeddedError, EmbeddedOptions};
 use bench_exports::{Exports, ExportsConfig};
 use bench_finisher::Finisher;
 use bench_http_server::Limits;
@@ -87,6 +87,7 @@ impl Stack {
         let config = embedded.sdk_config();
         let mut worker_config = PipelineConfig::from_vars(var).map_err(SettingError::new)?;
         worker_config.identity.item_concurrency = concurrency as u64;
+        worker_config.groups_commits = options.groups_commits;
         let inference = InferenceConfig::from_vars(var).map_err(SettingError::new)?;
         let timeout = worker_config.answer_time.longest() + 2 * RESERVE;
         let settings = QueueSettings {
@@ -141,7 +142,8 @@ impl Stack {
             s3_address = Some(address);
         }
         let blobs_of = |function| {
-            let blobs = Blobs::new(&of(function), BUCKET);
+            let blobs = Blobs::new(&of(function), BUCKET)
+                .with_unsigned_requests(embedded.connector_for(function), ENDPOINT);
             match s3_address {
                 Some(address) => blobs.with_presign_endpoint(&format!("http://{address}")),
                 None => blobs,
