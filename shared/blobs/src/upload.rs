@@ -5,13 +5,13 @@ use aws_sdk_s3::primitives::ByteStream;
 use aws_sdk_s3::types::{CompletedMultipartUpload, CompletedPart};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use bytes::BytesMut;
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
 use crate::BlobError;
 
-/// Size of a part. S3 requires at least 5 MiB per part and at most 10,000 parts, so this size allows 78 GiB.
-const PART_BYTES: usize = 8 * 1024 * 1024;
+/// Size of a part: the minimum that S3 allows. It allows at most 10,000 parts, so an object has at most 48 GiB.
+const PART_BYTES: usize = 5 * 1024 * 1024;
 
 /// State of an [`Upload`] for resuming it. Bytes that were written later must be written again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,7 +32,7 @@ pub struct Upload {
     bucket: String,
     key: String,
     content_type: &'static str,
-    buffer: BytesMut,
+    buffer: Vec<u8>,
     multipart: Option<Multipart>,
     length: u64,
 }
@@ -45,7 +45,7 @@ struct Multipart {
 
 impl Upload {
     pub(crate) fn new(client: Client, bucket: String, key: String, content_type: &'static str) -> Self {
-        Self { client, bucket, key, content_type, buffer: BytesMut::new(), multipart: None, length: 0 }
+        Self { client, bucket, key, content_type, buffer: Vec::new(), multipart: None, length: 0 }
     }
 
     /// Appends bytes, and uploads each part once it is full.
@@ -53,16 +53,28 @@ impl Upload {
         let mut left = bytes;
         // Buffer at most one part, regardless of the length of `bytes`.
         while !left.is_empty() {
-            let (now, later) = left.split_at((PART_BYTES - self.buffer.len()).min(left.len()));
+            // A state saved by an earlier version, whose parts were larger, may have more than a part.
+            let room = PART_BYTES.saturating_sub(self.buffer.len());
+            let (now, later) = left.split_at(room.min(left.len()));
+            self.reserve(now.len());
             self.buffer.extend_from_slice(now);
             self.length += now.len() as u64;
             left = later;
             if self.buffer.len() >= PART_BYTES {
-                let part = self.buffer.split_to(PART_BYTES);
+                let part = std::mem::take(&mut self.buffer);
                 self.send_part(part).await?;
             }
         }
         Ok(())
+    }
+
+    /// Makes room for more bytes of the part. A vector that grows by itself would double once more than a part needs.
+    fn reserve(&mut self, additional: usize) {
+        let needed = self.buffer.len() + additional;
+        if needed > self.buffer.capacity() {
+            let capacity = (2 * self.buffer.capacity()).clamp(needed, needed.max(PART_BYTES));
+            self.buffer.reserve_exact(capacity - self.buffer.len());
+        }
     }
 
     /// Returns the state, so that another process can resume the upload.
@@ -84,7 +96,7 @@ impl Upload {
         let parts = numbered
             .map(|(number, etag)| CompletedPart::builder().part_number(number).set_e_tag(etag).build())
             .collect();
-        self.buffer = BytesMut::from(tail.as_slice());
+        self.buffer = tail;
         self.multipart = state.id.map(|id| Multipart { id, parts });
         self.length = state.length;
         Ok(self)
@@ -93,7 +105,7 @@ impl Upload {
     /// Completes the object, which makes it visible, and returns its length in bytes.
     pub async fn finish(mut self) -> Result<u64, BlobError> {
         if self.multipart.is_none() {
-            let body = std::mem::take(&mut self.buffer).freeze();
+            let body = Bytes::from(std::mem::take(&mut self.buffer));
             let put = self.client.put_object().bucket(&self.bucket).key(&self.key);
             let put = put.content_type(self.content_type).body(ByteStream::from(body));
             put.send().await.map_err(|error| BlobError::sdk("write", &self.key, error))?;
@@ -126,7 +138,7 @@ impl Upload {
         aborted.map(drop).map_err(|error| BlobError::sdk("abort", &self.key, error))
     }
 
-    async fn send_part(&mut self, part: BytesMut) -> Result<(), BlobError> {
+    async fn send_part(&mut self, part: Vec<u8>) -> Result<(), BlobError> {
         let multipart = match &mut self.multipart {
             Some(multipart) => multipart,
             none => {
@@ -147,12 +159,49 @@ impl Upload {
             .key(&self.key)
             .upload_id(&multipart.id)
             .part_number(number)
-            .body(ByteStream::from(part.freeze()))
+            .body(ByteStream::from(part))
             .send()
             .await
             .map_err(|error| BlobError::sdk("write part of", &self.key, error))?;
         let part = CompletedPart::builder().part_number(number).set_e_tag(sent.e_tag).build();
         multipart.parts.push(part);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base64::Engine;
+    use bench_embedded::{Durability, Embedded, EmbeddedOptions};
+
+    use super::{BASE64, PART_BYTES, UploadState};
+    use crate::Blobs;
+
+    #[tokio::test]
+    async fn parts_have_the_same_size_however_they_are_written() {
+        let directory = tempfile::tempdir().unwrap();
+        let options = EmbeddedOptions::new(directory.path()).durability(Durability::Normal);
+        let embedded = Embedded::open(options).unwrap();
+        let blobs = Blobs::new(&embedded.sdk_config(), "uploads");
+        blobs.ensure_bucket().await.unwrap();
+        let bytes: Vec<u8> = (0..2 * PART_BYTES + 1_000).map(|at| (at % 251) as u8).collect();
+        for piece in [1_000, 700_001, bytes.len()] {
+            let mut upload = blobs.upload("object", "text/plain");
+            for piece in bytes.chunks(piece) {
+                upload.write(piece).await.unwrap();
+                assert!(upload.buffer.capacity() <= PART_BYTES);
+            }
+            assert_eq!(upload.state().etags.len(), 2);
+            assert_eq!(upload.finish().await.unwrap(), bytes.len() as u64);
+            assert!(blobs.get("object").await.unwrap().is_some_and(|stored| stored == bytes), "{piece}");
+        }
+        // As saved when parts had 8 MiB.
+        let (tail, rest) = bytes.split_at(PART_BYTES + 100_000);
+        let state =
+            UploadState { id: None, etags: Vec::new(), tail: BASE64.encode(tail), length: tail.len() as u64 };
+        let mut upload = blobs.upload("resumed", "text/plain").resume(state).unwrap();
+        upload.write(rest).await.unwrap();
+        assert_eq!(upload.finish().await.unwrap(), bytes.len() as u64);
+        assert!(blobs.get("resumed").await.unwrap().is_some_and(|stored| stored == bytes));
     }
 }
