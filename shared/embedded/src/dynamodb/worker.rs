@@ -55,10 +55,12 @@ impl Worker {
         let storage = Storage::new(name).map_err(|error| error.to_string())?;
         let connection = storage.conn();
         connection.set_prepared_statement_cache_capacity(STATEMENTS_CACHED_MAX);
+        // The data directory is locked, so nobody else opens the file: without exclusive mode, each statement would lock
+        // and unlock it. A checkpoint every 16 MB writes pages once that many commits change.
         connection
             .execute_batch(
                 "PRAGMA synchronous = NORMAL; PRAGMA cache_size = -4000; PRAGMA mmap_size = 0; \
-                 PRAGMA temp_store = MEMORY;",
+                 PRAGMA temp_store = MEMORY; PRAGMA locking_mode = EXCLUSIVE; PRAGMA wal_autocheckpoint = 4000;",
             )
             .map_err(|error| error.to_string())?;
         let log = (durability == Durability::Full).then(|| WriteAheadLog::for_database(path));
