@@ -2,6 +2,11 @@
 
 use std::process::ExitCode;
 
+/// Allocator of the command. Runs allocate many short-lived texts on one thread and free them on another, which costs a
+/// tenth less CPU time than with the C library's allocator (`make bench`).
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     // Must run before any thread exists: processes of this program that create sandboxes may have one thread only.
     if let Some(code) = bench_sandbox::isolation::stage_main() {
