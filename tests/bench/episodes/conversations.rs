@@ -108,7 +108,7 @@ fn reply(request: &ModelRequest, rounds: usize) -> Reply {
         });
     }
     // The greeting is one of its messages.
-    if own % 2 == 0 {
+    if own.is_multiple_of(2) {
         return Reply::Text(format!(
             "The ride is still open at minute {own}. Please look at the lock again."
         ));
