@@ -206,6 +206,39 @@ async fn sandboxes_end_with_their_host() {
     }
 }
 
+/// Returns the stages below a process: their command lines and address spaces in KiB.
+fn stages_below(host: u32) -> Vec<(String, u64)> {
+    let status = |pid: u32, name: &str| -> Option<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+        status.lines().find_map(|line| line.strip_prefix(name)?.split_whitespace().next()?.parse().ok())
+    };
+    let all = std::fs::read_dir("/proc").unwrap();
+    let all = all.filter_map(|entry| entry.unwrap().file_name().to_str()?.parse::<u32>().ok());
+    let parents: BTreeMap<u32, u32> =
+        all.filter_map(|pid| Some((pid, u32::try_from(status(pid, "PPid:")?).ok()?))).collect();
+    let is_below = |pid: &u32| {
+        std::iter::successors(parents.get(pid), |pid| parents.get(pid)).any(|parent| *parent == host)
+    };
+    let stage = |pid: u32| {
+        let line = std::fs::read_to_string(format!("/proc/{pid}/cmdline")).ok()?.replace('\0', " ");
+        Some((line.contains("__sandbox").then_some(line)?, status(pid, "VmSize:")?))
+    };
+    parents.keys().copied().filter(is_below).filter_map(stage).collect()
+}
+
+#[tokio::test]
+async fn the_stages_of_a_sandbox_reserve_little_address_space() {
+    let dir = TestDir::new();
+    let host = SandyProcess::start(&dir, Some("the-key"), &["--slots", "1"]);
+    let path = host.sandbox().await;
+    let output = host.exec(&path, "env").await;
+    assert!(!output["stdout"].as_str().unwrap().to_lowercase().contains("malloc"), "{output}");
+    // Where no cgroup counts memory, the limit on address space counts for the stages, too.
+    let stages = stages_below(host.child.id());
+    assert!(stages.len() >= 2, "{stages:?}");
+    assert!(stages.iter().all(|(_, kib)| *kib < 512 << 10), "{stages:?}");
+}
+
 #[tokio::test]
 async fn pages_of_other_sites_cannot_use_a_host_of_this_machine() {
     let dir = TestDir::new();

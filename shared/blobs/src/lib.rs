@@ -158,9 +158,9 @@ impl Blobs {
     /// Reads a whole object of at most [`OBJECT_BYTES_MAX`]; `None` if it doesn't exist.
     pub async fn get(&self, key: &str) -> Result<Option<Bytes>, BlobError> {
         if let Some(client) = &self.unsigned
-            && let Some(body) = client.get(key).await
+            && let Some(found) = client.get(key).await
         {
-            return Ok(Some(body));
+            return Ok(found);
         }
         let response = match self.client.get_object().bucket(&self.bucket).key(key).send().await {
             Ok(response) => response,

@@ -1,4 +1,4 @@
-//! Requests to a bucket in the same process or machine, which trusts its callers.
+//! Requests to a bucket in the same process, which trusts its callers.
 //!
 //! The SDK resolves an endpoint, signs, measures and retries each request, which costs more CPU time than storing a small
 //! object does. The embedded services need none of that from a caller in their own process, so the two requests that are
@@ -43,15 +43,20 @@ impl UnsignedClient {
         self.connector.call(request).await.is_ok_and(|response| response.status().is_success())
     }
 
-    /// Reads an object of at most [`OBJECT_BYTES_MAX`]. Returns `None` if it could not be read, or doesn't exist.
-    pub(crate) async fn get(&self, key: &str) -> Option<Bytes> {
+    /// Reads an object of at most [`OBJECT_BYTES_MAX`]. Returns `Some(None)` if it doesn't exist, and `None` if it could not
+    /// be read.
+    pub(crate) async fn get(&self, key: &str) -> Option<Option<Bytes>> {
         let response = self.connector.call(self.request("GET", key, SdkBody::empty())?).await.ok()?;
+        let status = response.status();
         let length = response.headers().get("content-length").and_then(|length| length.parse::<usize>().ok());
-        if !response.status().is_success() || length.is_none_or(|length| length > OBJECT_BYTES_MAX) {
+        if length.is_some_and(|length| length > OBJECT_BYTES_MAX) {
             return None;
         }
         let body = ByteStream::new(response.into_body()).collect().await.ok()?.into_bytes();
-        (Some(body.len()) == length).then_some(body)
+        if status.as_u16() == 404 && memchr::memmem::find(&body, b"<Code>NoSuchKey</Code>").is_some() {
+            return Some(None);
+        }
+        (status.is_success() && Some(body.len()) == length).then_some(Some(body))
     }
 
     fn request(&self, method: &str, key: &str, body: SdkBody) -> Option<HttpRequest> {
@@ -78,6 +83,7 @@ mod tests {
     use bench_embedded::{Durability, ENDPOINT, Embedded, EmbeddedOptions, Faults, Recorder};
     use bytes::Bytes;
 
+    use super::BODY_BYTES_MAX;
     use crate::Blobs;
 
     struct World {
@@ -102,7 +108,8 @@ mod tests {
         let embedded = Embedded::open(options).unwrap();
         let signed = Blobs::new(&embedded.sdk_config(), "bodies");
         signed.ensure_bucket().await.unwrap();
-        let unsigned = signed.clone().with_unsigned_requests(embedded.connector_for("worker"), ENDPOINT);
+        let unsigned =
+            signed.clone().with_unsigned_requests(embedded.connector_for("worker").unwrap(), ENDPOINT);
         calls.lock().unwrap().clear();
         World { signed, unsigned, calls, _embedded: embedded, _directory: directory }
     }
@@ -127,9 +134,13 @@ mod tests {
     #[tokio::test]
     async fn an_object_takes_one_request() {
         let world = world("").await;
-        world.unsigned.put("a", Bytes::from_static(b"1"), "text/plain").await.unwrap();
-        world.unsigned.get("a").await.unwrap();
-        assert_eq!(*world.calls.lock().unwrap(), ["PutObject 200", "GetObject 200"]);
+        for length in [1, BODY_BYTES_MAX] {
+            world.unsigned.put("a", Bytes::from(vec![b'x'; length]), "text/plain").await.unwrap();
+            world.unsigned.get("a").await.unwrap();
+            world.unsigned.get("missing").await.unwrap();
+            let calls = std::mem::take(&mut *world.calls.lock().unwrap());
+            assert_eq!(calls, ["PutObject 200", "GetObject 200", "GetObject 404"], "{length}");
+        }
     }
 
     #[tokio::test]
@@ -149,7 +160,7 @@ mod tests {
         let world = world("").await;
         let embedded = world._embedded.clone();
         let blobs = Blobs::new(&embedded.sdk_config(), "elsewhere");
-        let blobs = blobs.with_unsigned_requests(embedded.connector_for("worker"), ENDPOINT);
+        let blobs = blobs.with_unsigned_requests(embedded.connector_for("worker").unwrap(), ENDPOINT);
         let error = blobs.put("a", Bytes::new(), "text/plain").await.unwrap_err();
         assert!(error.to_string().contains("NoSuchBucket"), "{error}");
         assert!(blobs.get("a").await.is_err());

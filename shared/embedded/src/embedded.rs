@@ -92,18 +92,12 @@ impl Embedded {
         self.sdk_config_with_caller(Some(caller))
     }
 
-    /// Returns the connector of that function's clients, for simple requests to the bucket that are built without the SDK.
-    /// They need no valid signature, and are recorded and fail like those of the SDK.
-    pub fn connector_for(&self, caller: &'static str) -> SharedHttpConnector {
-        let caller = Some(caller);
-        match &self.place {
-            Place::Here(services) => {
-                SharedHttpConnector::new(Connector { services: Arc::clone(services), caller })
-            }
-            Place::Attached(attached) => {
-                SharedHttpConnector::new(AttachedConnector { attached: Arc::clone(attached), caller })
-            }
-        }
+    /// Returns the connector of that function's clients, for simple requests to the bucket that are built without the SDK:
+    /// this process needs no valid signature. They are recorded and fail like those of the SDK. `None` if another process
+    /// owns the services, since it checks signatures.
+    pub fn connector_for(&self, caller: &'static str) -> Option<SharedHttpConnector> {
+        let services = Arc::clone(self.services()?);
+        Some(SharedHttpConnector::new(Connector { services, caller: Some(caller) }))
     }
 
     fn sdk_config_with_caller(&self, caller: Option<&'static str>) -> SdkConfig {

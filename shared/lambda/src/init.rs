@@ -34,7 +34,7 @@ use crate::vars::Vars;
 const CONNECT_WAIT: Duration = Duration::from_secs(2);
 /// Timeout of a TCP and TLS handshake, which takes milliseconds within a region.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
-/// Timeout for the start of a service's response. The slowest is S3 when it receives an 8 MiB part.
+/// Timeout for the start of a service's response. The slowest is S3 when it receives a part of 5 MiB.
 const READ_TIMEOUT: Duration = Duration::from_secs(20);
 /// Maximum number of attempts per call, unless a client overrides it. With the SDK's waits (doubling from up to one
 /// second), a call outlasts throttling of about ten seconds.

@@ -20,7 +20,8 @@ pub struct PipelineConfig {
     pub answer_time: AnswerTime,
     /// Time at the end of an invocation that is reserved for storing and committing late answers.
     pub reserve: Duration,
-    /// If true, samples that end at about the same time share a transaction.
+    /// If true, samples that end at about the same time share a transaction. For the stack in one process: a function
+    /// works on few samples, of different shards, and a shared transaction would conflict with more of the other workers'.
     pub groups_commits: bool,
     /// Name and capacity of this worker, shown to operators.
     pub identity: WorkerIdentity,
@@ -53,7 +54,7 @@ impl Default for PipelineConfig {
             patience: Duration::from_secs(6 * 3_600),
             answer_time: AnswerTime::default(),
             reserve: Duration::from_secs(60),
-            groups_commits: true,
+            groups_commits: false,
             identity: WorkerIdentity::default(),
             sign_in: None,
             keys: Keys::default(),

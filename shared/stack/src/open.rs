@@ -142,8 +142,11 @@ impl Stack {
             s3_address = Some(address);
         }
         let blobs_of = |function| {
-            let blobs = Blobs::new(&of(function), BUCKET)
-                .with_unsigned_requests(embedded.connector_for(function), ENDPOINT);
+            let blobs = Blobs::new(&of(function), BUCKET);
+            let blobs = match embedded.connector_for(function) {
+                Some(connector) => blobs.with_unsigned_requests(connector, ENDPOINT),
+                None => blobs,
+            };
             match s3_address {
                 Some(address) => blobs.with_presign_endpoint(&format!("http://{address}")),
                 None => blobs,

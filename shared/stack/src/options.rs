@@ -48,8 +48,7 @@ pub struct StackOptions {
     pub secrets: BTreeMap<String, String>,
     /// Number of samples to work on at once.
     pub concurrency: usize,
-    /// If false, each sample is committed alone, as by functions, which rarely end two samples at the same time. For
-    /// measurements.
+    /// If false, each sample is committed alone, as by deployed functions. For measurements.
     pub groups_commits: bool,
     /// Receiver of progress events of dataset downloads.
     pub progress: Arc<dyn Progress>,

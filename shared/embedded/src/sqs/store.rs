@@ -92,7 +92,7 @@ impl Store {
         };
         connection.pragma_update(None, "synchronous", synchronous)?;
         connection.pragma_update(None, "cache_size", -2_000)?;
-        // The data directory is locked, so nobody else opens the file.
+        // The data directory is locked, so no other process opens the file.
         connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
         Ok(Self { connection })
     }

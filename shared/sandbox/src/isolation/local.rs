@@ -19,8 +19,8 @@ use super::launched::LaunchedSandbox;
 use super::resources::SandboxResources;
 use super::sandbox::LocalSandbox;
 use super::stage::{
-    AllowedFiles, GUARD_PRIORITY, LAUNCH, LOWEST_PRIORITY, STAGE_ARGUMENT, YIELDING_PRIORITY, allowed_files,
-    threads_of_user,
+    ALLOCATOR_SETTING, AllowedFiles, GUARD_PRIORITY, LAUNCH, LOWEST_PRIORITY, STAGE_ARGUMENT,
+    YIELDING_PRIORITY, allowed_files, threads_of_user,
 };
 use super::uids::{self, ReservedUid, UidPool};
 use super::wire::{self, AgentPlan, FormKind, LimitsPlan, Plan, Ready, StageMessage};
@@ -176,11 +176,12 @@ impl LocalIsolation {
         }
     }
 
-    /// Starts the first stage with an empty environment.
+    /// Starts the first stage with an environment that has nothing of this process.
     fn start(&self, control: OwnedFd, error_output: OwnedFd) -> Result<Child, String> {
         Command::new(&self.options.helper)
             .args([STAGE_ARGUMENT, LAUNCH])
             .env_clear()
+            .env(ALLOCATOR_SETTING.0, ALLOCATOR_SETTING.1)
             .current_dir("/")
             .stdin(control)
             .stdout(Stdio::null())

@@ -32,6 +32,9 @@ use std::process::ExitCode;
 
 /// First argument of a stage.
 pub(crate) const STAGE_ARGUMENT: &str = "__sandbox";
+/// Variable of stages, for the allocator of the program (mimalloc): without it, the allocator reserves 1 GiB of address
+/// space, which counts as memory where `RLIMIT_AS` limits it. Programs in sandboxes don't get it.
+pub(crate) const ALLOCATOR_SETTING: (&str, &str) = ("MIMALLOC_DISALLOW_ARENA_ALLOC", "1");
 /// Name of the first stage.
 pub(crate) const LAUNCH: &str = "launch";
 /// Name of the second stage.

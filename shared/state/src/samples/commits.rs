@@ -1,17 +1,18 @@
 //! Grouped commits: samples that end at about the same time share one transaction.
 //!
-//! A transaction costs much beside what it writes: a request, its signature, and at the table a commit of its own. While
-//! one transaction is under way, further samples wait for it and then share the next. A sample that ends alone waits for
-//! nothing. The group adds once to each shard's counters, so it writes less than its samples would write alone.
+//! Each transaction has a fixed cost: a request, its signature, and at the table a commit of its own. While one transaction is
+//! under way, further samples wait for it and then share the next. A sample that ends alone waits for nothing. The group
+//! adds once to each shard's counters, so it writes less than its samples would write alone.
 //!
-//! A group is all or nothing, and has one condition per sample and shard. If it fails for any reason (another attempt
-//! ended one of the samples, a shard closes, a conflict, a lost response), nothing is lost: each of its samples is then
-//! committed alone, which tells what happened to it.
+//! A group is all or nothing, and has one condition per sample and shard. It is sent once. If it fails for any reason
+//! (another attempt ended one of the samples, a shard closes, a conflict, a lost response, a disk that is full), each of its
+//! samples is committed alone, and the response to that says what happened to it.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use aws_sdk_dynamodb::error::DisplayErrorContext;
 use bench_domain::{SampleRef, Spending};
 use tokio::sync::oneshot;
 
@@ -20,7 +21,8 @@ use super::counts::ShardCount;
 use super::finished::SampleResult;
 use crate::{State, StateError, keys};
 
-/// Maximum number of samples in one transaction. With as many counters, they stay below DynamoDB's limit of 100.
+/// Maximum number of samples in one transaction. With as many counters, they stay below DynamoDB's limit of 100 actions. A
+/// group above its limit of 4 MB is refused, and its samples are committed alone.
 const GROUP_MAX: usize = 32;
 
 /// A sample that ends.
@@ -40,17 +42,10 @@ pub struct EndedSample {
     pub planned: u64,
 }
 
-/// Result of a sample that waited for a group.
-enum Grouped {
-    /// Its commit has this result.
-    Over(Result<Commit, StateError>),
-    /// Nothing is known of it: it has to be committed alone.
-    Unknown,
-}
-
 struct Waiting {
     ended: Arc<EndedSample>,
-    result: oneshot::Sender<Grouped>,
+    /// Receives true if the group was committed.
+    is_committed: oneshot::Sender<bool>,
 }
 
 #[derive(Default)]
@@ -66,7 +61,7 @@ struct Inner {
     queue: Mutex<Queue>,
 }
 
-/// Commits of one process.
+/// Commits of one pipeline.
 #[derive(Clone)]
 pub struct Commits(Arc<Inner>);
 
@@ -86,7 +81,7 @@ impl Drop for Service {
 }
 
 impl Commits {
-    /// Creates the commits of a process. If `groups` is false, each sample is committed alone.
+    /// Creates the commits of a pipeline. If `groups` is false, each sample is committed alone.
     pub fn new(state: State, groups: bool) -> Self {
         let group_max = if groups { GROUP_MAX } else { 1 };
         Self(Arc::new(Inner { state, group_max, queue: Mutex::default() }))
@@ -98,10 +93,10 @@ impl Commits {
             return self.0.commit_alone(&ended).await;
         }
         let ended = Arc::new(ended);
-        let (result, received) = oneshot::channel();
+        let (is_committed, received) = oneshot::channel();
         let serves = {
             let mut queue = lock(&self.0.queue);
-            queue.waiting.push(Waiting { ended: Arc::clone(&ended), result });
+            queue.waiting.push(Waiting { ended: Arc::clone(&ended), is_committed });
             !std::mem::replace(&mut queue.is_served, true)
         };
         if serves {
@@ -109,8 +104,8 @@ impl Commits {
             tokio::spawn(Service { inner: Arc::clone(&self.0), has_ended: false }.serve());
         }
         match received.await {
-            Ok(Grouped::Over(result)) => result,
-            Ok(Grouped::Unknown) | Err(_) => self.0.commit_alone(&ended).await,
+            Ok(true) => Ok(Commit::Done { closed: false }),
+            Ok(false) | Err(_) => self.0.commit_alone(&ended).await,
         }
     }
 }
@@ -140,27 +135,18 @@ impl Inner {
         self.state.commit(sample, benchmark_sort, *attempt, result, *spent).await
     }
 
-    async fn commit_group(&self, mut group: Vec<Waiting>) {
-        if group.len() == 1
-            && let Some(Waiting { ended, result }) = group.pop()
-        {
-            // The caller may be gone; the effect stays.
-            let _ = result.send(Grouped::Over(self.commit_alone(&ended).await));
-            return;
-        }
+    async fn commit_group(&self, group: Vec<Waiting>) {
         let samples: Vec<&EndedSample> = group.iter().map(|waiting| &*waiting.ended).collect();
-        let is_committed = self.state.commit_together(&samples).await;
-        for Waiting { result, .. } in group {
-            let _ = result.send(match is_committed {
-                true => Grouped::Over(Ok(Commit::Done { closed: false })),
-                false => Grouped::Unknown,
-            });
+        let committed = self.state.commit_together(&samples).await;
+        for Waiting { is_committed, .. } in group {
+            // The caller may be gone; the effect stays.
+            let _ = is_committed.send(committed);
         }
     }
 }
 
 impl State {
-    /// Ends samples in one transaction that closes no shard. Returns false if that failed, or may have failed.
+    /// Ends samples in one transaction that closes no shard. Returns false if it failed or its outcome is unknown.
     async fn commit_together(&self, samples: &[&EndedSample]) -> bool {
         let mut counts: BTreeMap<String, (ShardCount, u64)> = BTreeMap::new();
         for ended in samples {
@@ -182,7 +168,8 @@ impl State {
         // Sent once: a sample that is committed alone finds out what happened, and repeats what has to be repeated.
         let sent = self.once.transact_write_items().set_transact_items(Some(items)).send().await;
         if let Err(error) = &sent {
-            tracing::debug!(%error, "Samples are committed one by one");
+            let error = DisplayErrorContext(error);
+            tracing::debug!(%error, samples = samples.len(), "Samples are committed alone: {error}");
         }
         sent.is_ok()
     }

@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, WaitOptions};
 use super::guard::{Guard, leave_control};
 use super::watch_loop::{WatchEnd, WatchedPipes};
 use super::watcher::Watcher;
-use super::{AGENT, Context, STAGE_ARGUMENT, processes, user};
+use super::{AGENT, ALLOCATOR_SETTING, Context, STAGE_ARGUMENT, processes, user};
 use crate::isolation::wire::Plan;
 
 /// Maximum time for the second stage to exit by itself.
@@ -31,6 +31,7 @@ pub(super) fn run(guard: Guard) -> Result<Option<String>, String> {
     let mut agent = Command::new("/proc/self/exe")
         .args([STAGE_ARGUMENT, AGENT])
         .env_clear()
+        .env(ALLOCATOR_SETTING.0, ALLOCATOR_SETTING.1)
         .stdin(control.try_clone().context("cannot open a file")?)
         .stdout(Stdio::from(alive))
         .spawn()

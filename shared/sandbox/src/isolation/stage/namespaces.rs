@@ -11,7 +11,7 @@ use nix::unistd::{Gid, Uid};
 use super::guard::{Guard, leave_control};
 use super::watch_loop::{WatchEnd, WatchedPipes, wait_closed};
 use super::watcher::Watcher;
-use super::{AGENT, Context, STAGE_ARGUMENT, loopback, user};
+use super::{AGENT, ALLOCATOR_SETTING, Context, STAGE_ARGUMENT, loopback, user};
 use crate::isolation::engine_folders::SOCKETS_INSIDE;
 use crate::isolation::wire::Plan;
 
@@ -51,6 +51,7 @@ pub(super) fn run(guard: Guard) -> Result<Option<String>, String> {
         rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).context("cannot create a pipe")?;
     let mut command = container.command("/proc/self/exe");
     command.args([STAGE_ARGUMENT, AGENT]);
+    command.env(ALLOCATOR_SETTING.0, ALLOCATOR_SETTING.1);
     command.current_dir("/workspace");
     command.stdin(Stdio::from(control.try_clone().context("cannot open a file")?));
     command.stdout(Stdio::from(alive));
