@@ -120,8 +120,8 @@ pub use runs::{
     RunRecord, RunWithBenchmarks, SampleChoice, SearchedLabels, Transition, WaitKind, WaitNoted,
 };
 pub use samples::{
-    AnswerRecord, Claim, ClaimedRecord, Commit, Commits, EndedSample, Handover, ReplyWithoutVerdict, SampleExcerpt, SampleRecord,
-    SampleResult, ShardCount, Turn,
+    AnswerRecord, Claim, ClaimedRecord, Commit, Commits, EndedSample, Handover, ReplyWithoutVerdict,
+    SampleExcerpt, SampleRecord, SampleResult, ShardCount, Turn,
 };
 pub use sandboxes::LedgerEntry;
 pub use schedules::{FiringRecord, FiringRef, ScheduleRecord, ScheduleWrite};
