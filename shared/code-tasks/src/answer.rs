@@ -12,6 +12,7 @@ mod diff;
 mod fences;
 mod files;
 mod path;
+mod thoughts;
 
 use std::collections::HashSet;
 use std::fmt;
@@ -30,9 +31,6 @@ const REPLY_BYTES_MAX: usize = 16 << 20;
 const FILES_MAX: usize = 500;
 /// Maximum number of hunks or blocks of an answer.
 const PARTS_MAX: usize = 5_000;
-/// Beginning and end of a model's thoughts in its reply.
-const THOUGHTS_START: &str = "<think>";
-const THOUGHTS_END: &str = "</think>";
 
 /// Form of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,25 +108,6 @@ impl ReadError {
     }
 }
 
-/// Returns the length of the thoughts in front of a reply. A change may have their mark in its lines.
-fn thoughts_end(reply: &str) -> usize {
-    if reply.trim_start().starts_with(THOUGHTS_START) {
-        return reply.find(THOUGHTS_END).map_or(0, |at| at + THOUGHTS_END.len());
-    }
-    // Some servers leave out the mark at the beginning.
-    let (mut end, mut at) = (0, 0);
-    for line in reply.split_inclusive('\n') {
-        let is_change = line.starts_with([' ', '+', '-']);
-        if line.starts_with(THOUGHTS_END) {
-            end = at + THOUGHTS_END.len();
-        } else if !is_change && line.trim_end().ends_with(THOUGHTS_END) {
-            end = at + line.len();
-        }
-        at += line.len();
-    }
-    end
-}
-
 /// Changes in the order in which the reply has them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Changes {
@@ -152,17 +131,13 @@ impl Answer {
         if reply.len() > REPLY_BYTES_MAX {
             return Err(ReadError::TooLong { bytes: reply.len() });
         }
-        let start = thoughts_end(reply);
-        let (thoughts, text) = reply.split_at(start);
-        if text.trim().is_empty() {
+        let lines = thoughts::without(reply);
+        if lines.iter().all(|line| line.trim().is_empty()) {
             return Err(ReadError::Empty);
         }
-        // Lines are counted in the whole reply.
-        let first = thoughts.matches('\n').count();
-        let lines: Vec<&str> = text.lines().collect();
-        let patches = diff::read(&lines, first)?;
-        let replacements = blocks::read(&lines, first)?;
-        let files = files::read(&lines, first)?;
+        let patches = diff::read(&lines)?;
+        let replacements = blocks::read(&lines)?;
+        let files = files::read(&lines)?;
         let found = [
             (!patches.is_empty()).then_some(Form::Diff),
             (!replacements.is_empty()).then_some(Form::Blocks),

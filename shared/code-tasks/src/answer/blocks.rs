@@ -19,7 +19,7 @@ pub(super) struct Replacement {
 
 /// Reads all blocks of a reply. The path is on the last line before a block that isn't a fence; blocks that follow without one are
 /// about the same file.
-pub(super) fn read(lines: &[&str], first: usize) -> Result<Vec<Replacement>, ReadError> {
+pub(super) fn read(lines: &[&str]) -> Result<Vec<Replacement>, ReadError> {
     let mut found: Vec<Replacement> = Vec::new();
     let mut at = 0;
     // Index of the line after the block before.
@@ -42,7 +42,7 @@ pub(super) fn read(lines: &[&str], first: usize) -> Result<Vec<Replacement>, Rea
             (None, Some(before)) => before.path.clone(),
             (None, None) => {
                 return Err(ReadError::line(
-                    first + opened,
+                    opened,
                     "the line before a block must have the path of the file",
                 ));
             }
@@ -51,11 +51,9 @@ pub(super) fn read(lines: &[&str], first: usize) -> Result<Vec<Replacement>, Rea
             let end = (from..lines.len()).find(|next| lines[*next].trim_end() == mark);
             let again = (from..end.unwrap_or(lines.len())).find(|next| lines[*next].trim_end() == SEARCH);
             match (again, end) {
-                (Some(again), _) => Err(ReadError::line(first + again, format!("expected `{mark}`, {what}"))),
+                (Some(again), _) => Err(ReadError::line(again, format!("expected `{mark}`, {what}"))),
                 (None, Some(end)) => Ok(end),
-                (None, None) => {
-                    Err(ReadError::line(first + opened, format!("the block has no `{mark}`, {what}")))
-                }
+                (None, None) => Err(ReadError::line(opened, format!("the block has no `{mark}`, {what}"))),
             }
         };
         let middle = end_of(MIDDLE, opened + 1, "which ends the text to search")?;
@@ -64,24 +62,33 @@ pub(super) fn read(lines: &[&str], first: usize) -> Result<Vec<Replacement>, Rea
             let problem = format!(
                 "a second `{MIDDLE}`: which one ends the text to search can't be told; answer with a diff"
             );
-            return Err(ReadError::line(first + again, problem));
+            return Err(ReadError::line(again, problem));
         }
         let text = |lines: &[&str]| lines.iter().map(|line| (*line).to_owned()).collect();
         found.push(Replacement {
             path,
             search: text(&lines[opened + 1..middle]),
             replace: text(&lines[middle + 1..closed]),
-            line: first + opened + 1,
+            line: opened + 1,
         });
         at = closed + 1;
         since = at;
     }
     match strays.first().filter(|_| !found.is_empty()) {
         Some(stray) => {
-            Err(ReadError::line(first + stray, format!("expected `{SEARCH}` or text without such marks")))
+            Err(ReadError::line(*stray, format!("expected `{SEARCH}` or text without such marks")))
         }
         None => Ok(found),
     }
+}
+
+/// Returns the index of the line after the block that a line opens. `None` if it opens none, or one without an end.
+pub(super) fn end(lines: &[&str], opened: usize) -> Option<usize> {
+    let is = |at: usize, mark: &str| lines[at].starts_with(mark) && lines[at].trim_end() == mark;
+    let next = is(opened, SEARCH)
+        .then(|| (opened + 1..lines.len()).find(|at| is(*at, SEARCH) || is(*at, REPLACE)))
+        .flatten();
+    next.filter(|next| is(*next, REPLACE)).map(|closed| closed + 1)
 }
 
 /// Returns true for a line that looks like the mark of a block, such as one that is indented.

@@ -4,13 +4,15 @@
 //! lines, which must be in the file exactly. Headers of git are understood, those for binary files are refused. A patch that
 //! may be cut off is refused: one in a block without an end, or one whose last hunk is too short and ends with the reply.
 
-use super::{ReadError, fences, files, path};
+use std::collections::HashSet;
+
+use super::{PARTS_MAX, ReadError, fences, files, path};
 
 /// Name of no file in a header.
 const NO_FILE: &str = "/dev/null";
 
 /// Changes of one file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct FilePatch {
     /// Path before the change; `None` for a new file.
     pub(super) old: Option<String>,
@@ -33,7 +35,7 @@ impl FilePatch {
 }
 
 /// Neighboring lines of a change.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Hunk {
     /// Index of its first line in the old file, from 0, if the header says it.
     pub(super) start: Option<usize>,
@@ -47,7 +49,7 @@ pub(super) struct Hunk {
 }
 
 /// A line of a hunk.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Line {
     Context(String),
     Removed(String),
@@ -74,34 +76,67 @@ impl Line {
     }
 }
 
-/// Reads the patches of a reply, in its order: those outside of blocks, in blocks tagged `diff` or `patch` and in blocks without a
-/// tag. Blocks with another tag count in a reply without a tagged patch only. The content of a whole file isn't read.
-pub(super) fn read(lines: &[&str], first: usize) -> Result<Vec<FilePatch>, ReadError> {
-    let has_tagged = fences::find(lines).iter().any(|fence| is_tagged(fence.info));
+/// Reads the patches of a reply, in its order: those outside of blocks, in blocks tagged `diff` or `patch`, in blocks without a tag,
+/// and in those after the name of the file. Blocks with another tag count in a reply without such a patch only. The content of a
+/// whole file isn't read, and a patch that the reply repeats counts once.
+pub(super) fn read(lines: &[&str]) -> Result<Vec<FilePatch>, ReadError> {
+    let is_patch = |fence: &fences::Fence<'_>| is_tagged(fence.opening.info) || files::is_patch(lines, fence);
+    let has_patch = fences::find(lines).iter().any(is_patch);
     let mut patches = Vec::new();
     let mut at = 0;
+    let mut opened = fences::next(lines, at);
     while at < lines.len() {
-        let fence = fences::next(lines, at);
-        let end = fence.map_or(lines.len(), |fence| fence.opened);
-        if let Some(start) = (at..end).find(|at| begins(lines, *at)) {
+        if patches.len() > PARTS_MAX {
+            return Err(ReadError::TooManyParts);
+        }
+        if opened.is_some_and(|opened| opened < at) {
+            opened = fences::next(lines, at);
+        }
+        if let Some(start) = (at..opened.unwrap_or(lines.len())).find(|at| begins(lines, *at)) {
             // Lines of its context may look like a block.
-            at = read_block(lines, start, first, true, &mut patches)?;
+            at = read_block(lines, start, true, &mut patches)?;
             continue;
         }
-        let Some(fence) = fence else { break };
-        let start = match is_tagged(fence.info) {
+        let Some(fence) = opened.and_then(|opened| fences::at(lines, opened)) else { break };
+        let start = match is_patch(&fence) {
             _ if files::label(lines, &fence).is_some() => None,
             true => Some(fence.opened + 1),
-            false if has_tagged && !fence.info.is_empty() => None,
+            false if has_patch && !fence.opening.info.is_empty() => None,
             false => (fence.opened + 1..fence.closed).find(|at| begins(&lines[..fence.closed], *at)),
         };
         if let Some(start) = start {
-            check_end(lines, &fence, first)?;
-            read_block(&lines[..fence.closed], start, first, false, &mut patches)?;
+            check_end(lines, &fence)?;
+            read_block(&lines[..fence.closed], start, false, &mut patches)?;
         }
         at = fence.closed + 1;
     }
+    let mut seen = HashSet::new();
+    patches.retain(|patch: &FilePatch| seen.insert(patch.clone()));
     Ok(patches)
+}
+
+/// Returns true if a text begins as a patch of a file.
+pub(super) fn is_of(lines: &[&str], file: &str) -> bool {
+    let is_text = |line: &&str| !line.trim().is_empty();
+    let Some(start) = lines.iter().position(is_text).filter(|start| begins(lines, *start)) else {
+        return false;
+    };
+    let Ok(file) = path::read(file) else { return false };
+    let is_file = |path: Option<&str>| path == Some(file.as_str());
+    if let Some(names) = lines[start].strip_prefix("diff --git ") {
+        let new = names.rsplit_once(" b/").and_then(|(_, new)| path::read(new).ok());
+        return is_file(new.as_deref());
+    }
+    // Without a hunk, it's a text with such lines.
+    let has_hunk =
+        lines[start + 2..].iter().find(|line| is_text(line)).is_some_and(|line| line.starts_with("@@"));
+    let (old, new) = (name(lines[start]), name(lines[start + 1]));
+    has_hunk && paths(old, new).is_ok_and(|(old, new)| is_file(old.as_deref()) || is_file(new.as_deref()))
+}
+
+/// Returns the index of the line after the hunk that a line begins.
+pub(super) fn hunk_end(lines: &[&str], start: usize) -> Option<usize> {
+    lines[start].starts_with("@@").then(|| read_hunk(lines, start, &mut Vec::new()))
 }
 
 /// Returns true for the info of a block that has a patch.
@@ -110,15 +145,15 @@ pub(super) fn is_tagged(info: &str) -> bool {
 }
 
 /// Refuses a block that nothing closes.
-fn check_end(lines: &[&str], fence: &fences::Fence<'_>, first: usize) -> Result<(), ReadError> {
+fn check_end(lines: &[&str], fence: &fences::Fence<'_>) -> Result<(), ReadError> {
     match fence.closed == lines.len() {
-        true => Err(ReadError::line(first + fence.opened, "the block with the patch has no end")),
+        true => Err(ReadError::line(fence.opened, "the block with the patch has no end")),
         false => Ok(()),
     }
 }
 
 /// Returns true if a patch begins at a line.
-fn begins(lines: &[&str], at: usize) -> bool {
+pub(super) fn begins(lines: &[&str], at: usize) -> bool {
     lines[at].starts_with("diff --git ")
         || (lines[at].starts_with("--- ") && lines.get(at + 1).is_some_and(|next| next.starts_with("+++ ")))
 }
@@ -141,7 +176,6 @@ const NO_FILES: [&str; 2] = [" 120000", " 160000"];
 fn read_block(
     lines: &[&str],
     start: usize,
-    first: usize,
     is_bare: bool,
     patches: &mut Vec<FilePatch>,
 ) -> Result<usize, ReadError> {
@@ -155,7 +189,7 @@ fn read_block(
             header = GitHeader::of(names)?;
             at += 1;
         } else if line.starts_with("Binary files ") || line == "GIT binary patch" {
-            return Err(ReadError::line(first + at, "a patch can't change a binary file"));
+            return Err(ReadError::line(at, "a patch can't change a binary file"));
         } else if let Some(from) = line.strip_prefix("rename from ") {
             header.renamed_from = Some(path::read(from)?);
             at += 1;
@@ -163,19 +197,19 @@ fn read_block(
             header.renamed_to = Some(path::read(to)?);
             at += 1;
         } else if line.starts_with("copy from ") || line.starts_with("copy to ") {
-            return Err(ReadError::line(first + at, "a patch can't copy a file; write it as a new one"));
+            return Err(ReadError::line(at, "a patch can't copy a file; write it as a new one"));
         } else if IGNORED.iter().any(|known| line.starts_with(known)) {
             if NO_FILES.iter().any(|mode| line.ends_with(mode)) {
-                return Err(ReadError::line(first + at, "a patch can't make a link or a submodule"));
+                return Err(ReadError::line(at, "a patch can't make a link or a submodule"));
             }
             header.is_removed |= line.starts_with("deleted file mode ");
             header.is_new |= line.starts_with("new file mode ");
             at += 1;
         } else if begins(lines, at) {
-            at = read_file(lines, at, first, &mut header, patches)?;
+            at = read_file(lines, at, &mut header, patches)?;
             if is_bare && at == lines.len() && patches.last().is_some_and(FilePatch::is_short) {
                 let problem = "the last hunk has fewer lines than its header says; it may be cut off";
-                return Err(ReadError::line(first + at - 1, problem));
+                return Err(ReadError::line(at - 1, problem));
             }
         } else if line.trim().is_empty() {
             at += 1;
@@ -183,7 +217,7 @@ fn read_block(
             break;
         } else {
             let problem = "expected `--- PATH` and `+++ PATH`, the header of a file's changes";
-            return Err(ReadError::line(first + at, problem));
+            return Err(ReadError::line(at, problem));
         }
     }
     header.finish(patches);
@@ -236,19 +270,17 @@ impl GitHeader {
 fn read_file(
     lines: &[&str],
     start: usize,
-    first: usize,
     header: &mut GitHeader,
     patches: &mut Vec<FilePatch>,
 ) -> Result<usize, ReadError> {
-    let name = |line: &str| line[4..].split('\t').next().unwrap_or_default().trim().to_owned();
     let (old, new) = (name(lines[start]), name(lines[start + 1]));
     let git = std::mem::take(header);
     let (old, new) = match (git.renamed_from, git.renamed_to) {
         (Some(from), Some(to)) => (Some(from), Some(to)),
-        _ => paths(&old, &new)?,
+        _ => paths(old, new)?,
     };
     if old.is_none() && new.is_none() {
-        return Err(ReadError::line(first + start, "both sides are `/dev/null`"));
+        return Err(ReadError::line(start, "both sides are `/dev/null`"));
     }
     let mut patch = FilePatch { old, new, hunks: Vec::new() };
     let mut at = start + 2;
@@ -263,10 +295,15 @@ fn read_file(
         }
     }
     if patch.hunks.is_empty() && patch.old.is_some() && patch.new.is_some() && patch.old == patch.new {
-        return Err(ReadError::line(first + at, "expected `@@`, the header of a hunk"));
+        return Err(ReadError::line(at, "expected `@@`, the header of a hunk"));
     }
     patches.push(patch);
     Ok(at)
+}
+
+/// Returns the path in a line `--- PATH` or `+++ PATH`.
+fn name(line: &str) -> &str {
+    line.get(4..).and_then(|rest| rest.split('\t').next()).unwrap_or_default().trim()
 }
 
 /// Returns old and new path of a file header. `a/` and `b/` in front are git's if both sides have them.

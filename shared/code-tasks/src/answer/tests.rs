@@ -79,6 +79,14 @@ fn no_part_of_a_change_is_left_out() {
         format!("{greet}\n```diff\n{open}```"),
         format!("<think>\n{open}</think>\n```diff\n{greet}{open}```"),
         format!("A draft:\n```diff\n{open}\n</think>\n```diff\n{greet}{open}```"),
+        format!("File: greet.py\n```python\n{greet}```\nFile: `open.txt`\n```diff\n{open}```"),
+        format!(
+            "File: greet.py\n```\n{greet}```\n**File: `open.txt`**\n```text\ndiff --git a/open.txt b/open.txt\n{open}```"
+        ),
+        format!("<think>a</think>\n```diff\n{greet}```\n<think>\n{open}{open}</think>\n```diff\n{open}```"),
+        // The whole change once more.
+        format!("```diff\n{greet}{open}```\nAll in one:\n```diff\n{greet}{open}```"),
+        format!("{greet}\nThen:\n{open}\nAll in one:\n```\n{greet}{open}```"),
         format!("File: greet.py\n```diff\n{greet}{open}```"),
     ] {
         let applied = apply(&reply).unwrap_or_else(|error| panic!("{error}: {reply}"));
@@ -268,6 +276,14 @@ fn large_answers_take_no_time() {
     let hunks = "@@\n-a\n+b\n".repeat(PARTS_MAX + 1);
     let many = format!("```diff\n--- a/x\n+++ b/x\n{hunks}```");
     assert_eq!(Answer::read(&many), Err(ReadError::TooManyParts));
+    // The block at the end is looked for once, and so is the end of one that a context line seems to open.
+    for part in [
+        "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-a\n+b\ntext\n",
+        "--- a/x\n+++ b/x\n@@ -1,2 +1,2 @@\n ```a\n-a\n+b\ntext\n",
+    ] {
+        let many = format!("{}{}```\nx\n```\n", part.repeat(PARTS_MAX + 1), "text\n".repeat(100_000));
+        assert_eq!(Answer::read(&many), Err(ReadError::TooManyParts));
+    }
     // Equal lines are where a naive search takes quadratic time.
     let lines = "x\n".repeat(90_000);
     let workspace = Workspace::from([("x", lines.as_str()), ("long", "\n".repeat(100_001).as_str())]);
@@ -309,6 +325,20 @@ fn whole_files_have_their_path_before_them() {
     assert_eq!(text(&applied.workspace, "lib/new.md"), "```\ncode\n```\n");
     assert_eq!(applied.changed.len(), 2);
     assert_eq!(only("File: windows.txt\n```\none\nthree\n```"), "one\r\nthree\r\n");
+}
+
+#[test]
+fn whole_files_may_have_blocks_that_end_within_them() {
+    let content = "# Use\n\n1. Run:\n   ```sh\n   make\n   ```\n2. Wait.\n";
+    for reply in [
+        format!("File: README.md\n```markdown\n{content}```\n"),
+        format!("a.</think>File: README.md\n~~~\n{content}~~~\n"),
+        format!(
+            "<think>a</think>\n<think>File: greet.py\n```\nx\n```\n</think>\nFile: README.md\n```\n{content}```\n"
+        ),
+    ] {
+        assert_eq!(only(&reply), content, "{reply}");
+    }
 }
 
 #[test]
