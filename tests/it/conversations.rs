@@ -503,7 +503,7 @@ fn estimated_tokens_include_the_tools() {
     });
 }
 
-/// Number of calls between two ends of the process: each run takes seconds. A turn makes more calls.
+/// Number of calls between two ends of the process: each run takes seconds. A turn usually makes more calls.
 const STRIDE: i64 = 5;
 
 /// Whatever turn is the last one of a process: no stored message is asked for again, and the conversation is graded once.
@@ -515,10 +515,12 @@ fn a_conversation_survives_the_end_of_the_process_at_every_turn() {
         let recorder = Recorder::new(move |call| watching.note_call(call.action));
         let world = World::open(Settings { recorder: Some(recorder), ..settings() }, solves).await;
         let order = order();
-        let (mut starts, mut kills) = (0, 0);
+        let mut starts = 0;
         // Numbers of requests to models before the ends of the process.
         let mut turns = BTreeSet::new();
-        loop {
+        let all = (0..=CALLS).collect();
+        let (mut offset, mut kills) = (0, 0);
+        while turns != all {
             kills += STRIDE;
             let run = order.place(&world).await;
             let asked = world.model.total();
@@ -543,10 +545,12 @@ fn a_conversation_survives_the_end_of_the_process_at_every_turn() {
             let dialogue = body.episode.unwrap().dialogue.unwrap();
             assert_eq!((dialogue.agent.calls, dialogue.user.calls), (3, 5), "{state}");
             if ended {
-                break;
+                // The runs make slightly different calls, so a short turn may have been left out.
+                offset += 1;
+                kills = offset;
+                assert!(offset < STRIDE, "of {all:?}, only {turns:?} were the last ones of a process");
             }
         }
-        println!("ended at {starts} of {kills} calls, after {turns:?} requests to models");
-        assert_eq!(turns, (0..=CALLS).collect(), "a turn wasn't the last one of a process");
+        println!("ended {starts} times, after {turns:?} requests to models");
     });
 }

@@ -318,7 +318,7 @@ async fn a_response_that_is_not_read_ends_and_one_that_takes_long_does_not() {
     };
     let server = Server::start(limits, router).await;
     let unread = server.send("GET /endless HTTP/1.1\r\nhost: x\r\n\r\n").await;
-    asked.notified().await;
+    tokio::time::timeout(Duration::from_secs(120), asked.notified()).await.expect("it isn't asked");
     server.until_open(0).await;
     drop(unread);
     assert!(server.get("/slow").await.ends_with("slow"));

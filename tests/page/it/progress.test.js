@@ -14,11 +14,13 @@ pageTest('counts, rate and remaining time change while a run is open, without a 
   await page.evaluate(() => { document.documentElement.dataset.unloaded = 'no' })
   const bar = page.getByRole('progressbar', { name: 'Progress of the run' })
   // Seven of 28 answers arrive at a time, once the page has shown those before.
+  const end = Date.now() + 200_000
   for (let left = 28; left > 0; left -= 7) {
-    while (answers.length < 7) await sleep(50)
+    while (answers.length < 7 && Date.now() < end) await sleep(50)
+    assert.ok(answers.length >= 7, `only ${answers.length} answers are on their way, of ${left}`)
     const before = await bar.getAttribute('aria-valuenow')
     for (const arrive of answers.splice(0, 7)) arrive()
-    while (left > 7 && await bar.getAttribute('aria-valuenow') === before) await sleep(100)
+    while (left > 7 && Date.now() < end && await bar.getAttribute('aria-valuenow') === before) await sleep(100)
   }
   await page.getByRole('heading', { level: 1, name: /Succeeded|Failed/ }).waitFor()
   assert.equal(await page.evaluate(() => document.documentElement.dataset.unloaded), 'no', 'the page was not loaded again')

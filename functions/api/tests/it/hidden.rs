@@ -135,11 +135,12 @@ async fn an_open_stream_ends_when_its_run_becomes_private() {
     let path = format!("/api/runs/{run}/events");
     let mut stream = server.open("GET", &path, &[B]).await.into_body().into_data_stream();
     let mut text = String::new();
+    let waited = std::time::Duration::from_secs(120);
     while !text.contains("run_created") {
-        text.push_str(&String::from_utf8_lossy(&stream.next().await.unwrap().unwrap()));
+        let part = tokio::time::timeout(waited, stream.next()).await.expect("the stream has no event");
+        text.push_str(&String::from_utf8_lossy(&part.unwrap().unwrap()));
     }
     set(&server, run, "private").await;
-    let waited = std::time::Duration::from_secs(120);
     let rest: Vec<_> = tokio::time::timeout(waited, stream.collect()).await.expect("the stream goes on");
     for part in rest {
         text.push_str(&String::from_utf8_lossy(&part.unwrap()));

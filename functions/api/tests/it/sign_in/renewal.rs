@@ -108,9 +108,12 @@ async fn a_claim_of_a_process_that_ended_lapses() {
 
 /// Waits until the provider has received a renewal.
 async fn renewed_once(provider: &Provider) {
-    while provider.renewals() == 0 {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    let renewed = async {
+        while provider.renewals() == 0 {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(120), renewed).await.expect("nobody renews the tokens");
 }
 
 #[tokio::test]

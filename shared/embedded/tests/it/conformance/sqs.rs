@@ -223,6 +223,9 @@ pub(crate) async fn sizes_are_limited(stack: &Stack) {
 pub(crate) async fn a_long_poll_wakes_up(stack: &Stack) {
     let q = queue(stack).await;
     let idle = queue_with(stack, "idle", &[]).await;
+    let mut idle_wait = Box::pin(idle.receive_within(20));
+    assert!(futures_util::poll!(&mut idle_wait).is_pending());
+    tokio::time::sleep(Duration::from_secs(1)).await;
     let woken = async {
         let (messages, ()) = tokio::join!(q.receive_within(20), async {
             tokio::time::sleep(Duration::from_millis(100)).await;
@@ -230,11 +233,11 @@ pub(crate) async fn a_long_poll_wakes_up(stack: &Stack) {
         });
         messages
     };
-    // The send ends the wait: one that began before and lasts as long is still going on, however slow the machine is.
+    // The send ends the wait. Otherwise the wait that began a second earlier would end first, however slow the machine is.
     let messages = tokio::select! {
         biased;
         messages = woken => messages,
-        messages = idle.receive_within(20) => panic!("it waited for its whole time: {messages:?}"),
+        messages = &mut idle_wait => panic!("it waited for its whole time: {messages:?}"),
     };
     assert_eq!(messages[0].body(), Some("a"));
     q.change(&messages[0], 1).await;
