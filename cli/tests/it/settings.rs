@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use crate::support::{CommandOutput, TestDir};
 
 /// Names in the sources that aren't settings of this program.
-const NOT_SETTINGS: [&str; 51] = [
-    // Variables of the Lambda runtime, cargo and build scripts, Go, Python, container engines, terminals, desktops, and the base
+const NOT_SETTINGS: [&str; 52] = [
+    // Variables of the Lambda runtime, cargo and build scripts, Go, Python, the allocator, container engines, terminals, desktops, and the base
     // directories.
     "AWS_LAMBDA_FUNCTION_NAME",
     "AWS_LAMBDA_LOG_STREAM_NAME",
@@ -22,6 +22,7 @@ const NOT_SETTINGS: [&str; 51] = [
     "DEBIAN_FRONTEND",
     "DOCKER_CONFIG",
     "DOCKER_HOST",
+    "MIMALLOC_DISALLOW_ARENA_ALLOC",
     "OUT_DIR",
     "VIRTUAL_ENV",
     "WAYLAND_DISPLAY",
