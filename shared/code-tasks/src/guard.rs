@@ -62,9 +62,9 @@ pub fn guard(task: &CodeTask, answer: &Workspace) -> Guarded {
         if task.language == Language::Rust {
             let sources = inline::restored(&task.workspace, answer);
             for (path, file) in sources.iter().filter(|(path, _)| !decides(path)) {
-                put(path, Some(file), true);
+                put(path, file.as_ref(), true);
             }
-            for (path, file) in manifest::restored(&task.workspace, answer) {
+            for (path, file) in &manifest::restored(&task.workspace, answer) {
                 put(path, Some(file), true);
             }
         }

@@ -9,6 +9,7 @@ import fcntl
 import hashlib
 import hmac
 import json
+import mmap
 import os
 import re
 import secrets
@@ -60,14 +61,20 @@ const secret = fs.readFileSync(SECRET, "utf8")
 fs.closeSync(SECRET)
 const { writeSync } = fs
 const { exit } = process
+const { defineProperty, getOwnPropertyDescriptor } = Object
+const { apply, deleteProperty, ownKeys, set } = Reflect
+const OwnError = Error
 const includes = Function.prototype.call.bind(String.prototype.includes)
 const split = Function.prototype.call.bind(String.prototype.split)
-Object.defineProperty(Error, "prepareStackTrace", { get: () => undefined, set: () => {} })
+// Returns the stack without what a program does to traces, which packages need while they are loaded; nothing if it can't be undone.
 const frames = () => {
-  const limit = Error.stackTraceLimit
-  Error.stackTraceLimit = 50
-  const { stack } = new Error()
-  Error.stackTraceLimit = limit
+  const own = getOwnPropertyDescriptor(OwnError, "prepareStackTrace")
+  if (!deleteProperty(OwnError, "prepareStackTrace")) return []
+  const limit = OwnError.stackTraceLimit
+  set(OwnError, "stackTraceLimit", 50)
+  const { stack } = new OwnError()
+  set(OwnError, "stackTraceLimit", limit)
+  if (own) defineProperty(OwnError, "prepareStackTrace", own)
   return split(stack, "\n")
 }
 // True if the nearest caller outside of Node is a file of the tests.
@@ -78,13 +85,15 @@ const isOfTests = (own) => {
   return false
 }
 const report = (what) => { try { writeSync(REPORT, `${secret}${what}\n`) } catch {} }
-process.exit = (code) => {
+// Without an argument, the status is that which was set before.
+process.exit = (...args) => {
   if (isOfTests(frames())) report("end")
-  exit(code)
+  return apply(exit, process, args)
 }
 process.on("beforeExit", () => {
   // One that the answer emits has a caller.
   const own = frames()
+  if (own.length < 4) return
   for (let at = 3; at < own.length; at += 1) if (!includes(own[at], "(node:events:")) return
   report("end")
 })
@@ -106,8 +115,13 @@ process.on("uncaughtExceptionMonitor", () => { if (handlers === 0) report("statu
 process.on("exit", (code) => report(`status ${code}`))
 const { reallyExit } = process
 process.reallyExit = (code) => reallyExit.call(process, includes(frames()[3] ?? "", "node:internal") ? code : code || 1)
-// The answer can't replace assertions.
-for (const one of [assert, assert.strict, assert.AssertionError, assert.AssertionError.prototype]) Object.freeze(one)
+// The answer can't replace assertions, but add some.
+for (const one of [assert, assert.strict, assert.AssertionError]) {
+  for (const name of ownKeys(one)) {
+    const isValue = "value" in getOwnPropertyDescriptor(one, name)
+    defineProperty(one, name, isValue ? { configurable: false, writable: false } : { configurable: false })
+  }
+}
 syncBuiltinESMExports()
 """
 
@@ -249,34 +263,71 @@ def go(host, args, deadline):
 CANARIES = {"panic": "panic!()", "assert": "assert!(false)", "eq": "assert_eq!(1, 2)", "ne": "assert_ne!(1, 1)"}
 
 
+# Sources that may have tests.
+RUST_TESTS = re.compile(rb"#\[test\]|\bcfg\s*\([^\]]*\btest\b")
+
+
 def cargo_canaries(word):
-    """Returns the source of canaries."""
+    """Returns the source of canaries, to be added to another one, whose last attribute must not be about them."""
     tests = (f"    #[test]\n    fn {name}_{word}() {{\n        {text};\n    }}\n" for name, text in CANARIES.items())
-    return f"\n#[cfg(test)]\nmod canary_{word} {{\n{''.join(tests)}}}\n"
+    return f"\nconst _: () = ();\n#[cfg(test)]\nmod canary_{word} {{\n{''.join(tests)}}}\n"
+
+
+def rust_sources(package):
+    """Returns the sources with tests by their paths in the package, and what is in them."""
+    found = {}
+    for top in ("src", "tests"):
+        for folder, names in source_folders(os.path.join(package, top), ".rs").items():
+            for name in names:
+                path = os.path.normpath(os.path.join(top, folder, name))
+                with open(os.path.join(package, path), "rb") as file:
+                    text = file.read()
+                # Each source in `tests` is a program; those in folders there are parts of them.
+                is_root = path in ("src/lib.rs", "src/main.rs") or (top == "tests" and folder == ".")
+                if is_root or (top == "src" and RUST_TESTS.search(text)):
+                    found[path] = text
+    return found
+
+
+def built_canaries(package, text, words):
+    """Returns the paths of sources whose canaries must fail, of all to which some were added.
+
+    `text` is what Cargo says about programs of tests. Canaries are in them unless their source isn't compiled here, such
+    as a module for another system, one that nothing declares, or data that looks like a source.
+    """
+    roots, found = set(), set()
+    for line in re.finditer(r"Executable\S* +(unittests )?(\S.*) \((.+)\)\s*$", text, re.MULTILINE):
+        program = os.path.join(package, line[3])
+        if line[1]:
+            roots.add(os.path.normpath(line[2]))
+        if os.path.isfile(program) and os.path.getsize(program):
+            with open(program, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+                found |= {name.decode() for name in re.findall(rb"canary_([0-9a-f]{16})::", content)}
+    # The root of a program, which the answer may have written, decides whether any of its tests are in it.
+    return {path for path, word in words.items() if path in roots or word in found}
 
 
 def cargo(host, args, deadline):
     args = [arg for arg in args if arg not in ("-q", "--quiet")]
     package = os.path.normpath(os.path.join(host.folders["workspace"], host.task.get("working_dir") or "."))
     # One word for each source, so that none can fail in place of another.
-    canaries = set()
-    for folder, names in source_folders(os.path.join(package, "src"), ".rs").items():
-        for name in names:
-            path = os.path.normpath(os.path.join(folder, name))
-            full = os.path.join(package, "src", path)
-            with open(full, encoding="utf-8", errors="replace") as file:
-                text = file.read()
-            if path in ("lib.rs", "main.rs") or re.search(r"#\[cfg\(test\)\]", text):
-                word = secrets.token_hex(8)
-                host.write_file(package, os.path.join("src", path), (text + cargo_canaries(word)).encode("utf-8"))
-                canaries |= {f"{name}_{word}" for name in CANARIES}
-    if source_folders(os.path.join(package, "tests"), ".rs"):
-        word = secrets.token_hex(8)
-        host.write_file(package, f"tests/canary_{word}.rs", cargo_canaries(word).encode())
-        canaries |= {f"{name}_{word}" for name in CANARIES}
-    status = host.run(["cargo", *args[:1], "--no-run", *args[1:]], deadline)
+    sources = rust_sources(package)
+    words = {path: secrets.token_hex(8) for path in sources}
+    for path, word in words.items():
+        host.write_file(package, path, sources[path] + cargo_canaries(word).encode())
+    build = ["cargo", *args[:1], "--no-run", *args[1:]]
+    kept = []
+    status = host.run(build, deadline, kept=kept)
+    if status == 0:
+        built = built_canaries(package, "".join(kept), words)
+        # What isn't a source of these tests may be their data.
+        for path in sources.keys() - built:
+            host.write_file(package, path, sources[path])
+        if sources.keys() - built:
+            status = host.run(build, deadline)
     if status != 0:
-        return {}, {"argv": ["cargo", *args, "--no-run"], "status": status}, status is None
+        return {}, {"argv": build, "status": status}, status is None
+    canaries = {f"{name}_{words[path]}" for path in built for name in CANARIES}
     kept = []
     status = host.run(["cargo", *args[:1], "--no-fail-fast", *args[1:]], deadline, kept=kept)
     text = "".join(kept)
@@ -297,7 +348,8 @@ def node(host, args, deadline):
     key = secrets.token_hex(32)
 
     def run(secret, report):
-        tests = json.dumps(os.path.join(host.folders["workspace"], "tests", ""))
+        # Node names files by their real paths.
+        tests = json.dumps(os.path.join(os.path.realpath(host.folders["workspace"]), "tests", ""))
         hook = NODE.replace("SECRET", str(secret)).replace("REPORT", str(report)).replace("TESTS", tests)
         host.write_file(host.folders["home"], "hook.mjs", hook.encode())
         argv = ["node", "--import", os.path.join(host.folders["home"], "hook.mjs"), *args]

@@ -1,0 +1,4 @@
+#[test]
+fn zero() {
+    assert_eq!(calc::add(0, 0), 0);
+}
