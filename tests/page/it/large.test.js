@@ -58,4 +58,4 @@ pageTest('12,000 items are scrolled, filtered, sorted, searched and opened', asy
   await page.getByRole('heading', { level: 1, name: /11999/ }).waitFor()
   await page.keyboard.press('j')
   await page.waitForURL(/\/items\/mmlu_pro\/11999/)
-}, { serve: ['--concurrency', '64'], timeout: 300_000 })
+}, { serve: ['--concurrency', '64'], timeout: 900_000 })
