@@ -99,6 +99,23 @@ fn search(secrets: &BTreeMap<String, String>, result: &str) -> String {
     )
 }
 
+/// Starts a model that searches its container for the secrets once, and is done. It must be asked with its key.
+async fn searching_model(
+    planted: &BTreeMap<String, String>,
+    secrets: &BTreeMap<String, String>,
+) -> ModelServer {
+    let action = format!("I look.\n```bash\n{}```\n", search(secrets, "/app/found"));
+    let model_key = planted["OPENAI_COMPATIBLE_API_KEY"].clone();
+    let rule = move |request: &ModelRequest| {
+        assert_eq!(request.key.as_ref(), Some(&model_key), "the model is asked with the key");
+        match request.total_before {
+            0 => Reply::Text(action.clone()),
+            _ => Reply::Text("```done\n```\n".to_owned()),
+        }
+    };
+    ModelServer::start(Duration::ZERO, Arc::new(rule)).await.unwrap()
+}
+
 #[test]
 fn no_secret_of_the_server_enters_a_container() {
     let _engine = ENGINE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -120,16 +137,7 @@ fn no_secret_of_the_server_enters_a_container() {
     let asked = "[environment.env]\nC = \"${BENCH_API_KEY:-none}\"\n[verifier.env]\nD = \"${AWS_SECRET_ACCESS_KEY:-none}\"\n";
     std::fs::write(task.join("task.toml"), format!("{config}{asked}")).unwrap();
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let action = format!("I look.\n```bash\n{}```\n", search(&secrets, "/app/found"));
-    let model_key = planted["OPENAI_COMPATIBLE_API_KEY"].clone();
-    let rule = move |request: &ModelRequest| {
-        assert_eq!(request.key.as_ref(), Some(&model_key), "the model is asked with the key");
-        match request.total_before {
-            0 => Reply::Text(action.clone()),
-            _ => Reply::Text("```done\n```\n".to_owned()),
-        }
-    };
-    let server = runtime.block_on(ModelServer::start(Duration::ZERO, Arc::new(rule))).unwrap();
+    let server = runtime.block_on(searching_model(&planted, &secrets));
     let custom = place.path("searching-agent");
     std::fs::create_dir_all(&custom).unwrap();
     let asked = "name = \"searcher\"\ninstall = \"install.sh\"\nrun = \"sh search.sh\"\n[env]\nE = \"${OPENROUTER_API_KEY:-none}\"\n"
@@ -185,16 +193,7 @@ fn no_secret_of_the_server_enters_a_container_of_a_repository() {
         std::fs::write(path, text).unwrap();
     }
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let action = format!("I look.\n```bash\n{}```\n", search(&secrets, "/app/found"));
-    let model_key = planted["OPENAI_COMPATIBLE_API_KEY"].clone();
-    let rule = move |request: &ModelRequest| {
-        assert_eq!(request.key.as_ref(), Some(&model_key), "the model is asked with the key");
-        match request.total_before {
-            0 => Reply::Text(action.clone()),
-            _ => Reply::Text("```done\n```\n".to_owned()),
-        }
-    };
-    let server = runtime.block_on(ModelServer::start(Duration::ZERO, Arc::new(rule))).unwrap();
+    let server = runtime.block_on(searching_model(&planted, &secrets));
     let dataset = format!("swe_bench_pro={}", dataset.display());
     let order = ["run", "--json", "--dataset", &dataset, "--model", "openai-compatible/m"];
     let order = [&order[..], &["--benchmark", "swe_bench_pro"]].concat();
