@@ -205,7 +205,7 @@ mod tests {
 
     #[test]
     fn many_marks_take_no_time() {
-        let part = |text: &str| text.repeat(400_000 / text.len());
+        let part = |text: &str| text.repeat(1_600_000 / text.len());
         let ticks: String =
             (3..600).rev().map(|count| format!("{}a\n</think>\n", "`".repeat(count))).collect();
         let start = Instant::now();
@@ -224,6 +224,7 @@ mod tests {
         ] {
             without(&reply);
         }
-        assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+        // Seconds, also without optimization; a search that begins anew at each mark takes hours.
+        assert!(start.elapsed() < Duration::from_secs(300), "{:?}", start.elapsed());
     }
 }
