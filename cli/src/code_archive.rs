@@ -24,7 +24,7 @@ const INSTRUCTIONS_FILE: &str = "instructions.md";
 const TESTS_FOLDER: &str = "tests";
 /// Maximum number of terminal tasks that are named as left out.
 const SKIPPED_MAX: usize = 10;
-/// Files of which each terminal task has one.
+/// Configuration files of terminal tasks: each task has one of these.
 const TERMINAL_TASK_FILES: [&str; 2] = ["task.toml", "task.yaml"];
 
 /// A programming task and where it was read from.

@@ -23,7 +23,7 @@ pub enum Commit {
     Lost,
 }
 
-/// What a commit requires of the samples of its shard that aren't over.
+/// Condition of a commit on the samples of its shard that aren't over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Remaining {
     /// There are more than the one that is committed.
