@@ -11,6 +11,7 @@
 //! - The summary is filled only if signature and hash are valid.
 
 mod base64_lenient;
+mod condense;
 mod dates;
 mod guard;
 mod manifest;

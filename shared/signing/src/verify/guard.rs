@@ -38,19 +38,24 @@ impl JsonGuard {
     }
 
     fn check_shape(&mut self, bytes: &[u8]) -> Result<(), &'static str> {
-        for &byte in bytes {
-            if self.depth <= COLLECTED_DEPTH_MAX {
-                self.collected_bytes += 1;
-                if self.collected_bytes > COLLECTED_BYTES_MAX {
-                    return Err("a text or number is too long");
+        let mut rest = bytes;
+        while let Some((&byte, after)) = rest.split_first() {
+            if self.in_text && !self.is_escaped {
+                let plain = plain_length(rest);
+                if plain > 0 {
+                    self.collect(plain)?;
+                    rest = rest.get(plain..).unwrap_or_default();
+                    continue;
                 }
             }
+            rest = after;
+            self.collect(1)?;
             if self.in_text {
+                // Otherwise, only these two bytes come here.
                 match byte {
                     _ if self.is_escaped => self.is_escaped = false,
                     b'\\' => self.is_escaped = true,
-                    b'"' => self.in_text = false,
-                    _ => {}
+                    _ => self.in_text = false,
                 }
                 continue;
             }
@@ -69,6 +74,17 @@ impl JsonGuard {
                 }
                 b',' | b':' => self.collected_bytes = 0,
                 _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts bytes that the parser may buffer.
+    fn collect(&mut self, bytes: usize) -> Result<(), &'static str> {
+        if self.depth <= COLLECTED_DEPTH_MAX {
+            self.collected_bytes += bytes as u64;
+            if self.collected_bytes > COLLECTED_BYTES_MAX {
+                return Err("a text or number is too long");
             }
         }
         Ok(())
@@ -95,6 +111,11 @@ impl JsonGuard {
             }
         }
     }
+}
+
+/// Returns the number of bytes before the next quotation mark or backslash.
+pub(super) fn plain_length(bytes: &[u8]) -> usize {
+    memchr::memchr2(b'"', b'\\', bytes).unwrap_or(bytes.len())
 }
 
 #[cfg(test)]

@@ -1,11 +1,12 @@
 //! Hashing and parsing of the results in one pass with constant memory.
 
 use std::fmt;
-use std::io::{self, BufReader, Read};
+use std::io::{self, Read};
 
 use serde::de::{Deserialize, Deserializer, Error as _, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use sha2::{Digest as _, Sha256};
 
+use super::condense::Condenser;
 use super::guard::JsonGuard;
 use crate::SCHEMA_VERSION;
 use crate::reason::{Reason, Refusal, quote_short};
@@ -60,7 +61,7 @@ pub(super) fn hash(mut reader: impl Read) -> io::Result<String> {
 pub(super) fn hash_and_parse(mut reader: impl Read) -> io::Result<(String, Result<Summary, Refusal>)> {
     let mut hashed =
         HashingReader { reader: &mut reader, sha256: Sha256::new(), guard: Some(JsonGuard::default()) };
-    let parsed = serde_json::from_reader(BufReader::with_capacity(64 * 1024, &mut hashed));
+    let parsed = serde_json::from_reader(Condenser::new(&mut hashed));
     let violation = hashed.guard.take().and_then(|guard| guard.violation());
     let summary = match parsed {
         Ok(summary) => Ok(summary),
