@@ -49,6 +49,9 @@ pub struct Planner {
     pub library: Library,
     /// Receives the progress of downloads.
     pub progress: Box<dyn Progress>,
+    /// Maximum number of shards of a benchmark of a run. Where one process commits all samples, a second shard gains nothing,
+    /// and a group of commits writes one counter for each.
+    pub shards_max: u32,
 }
 
 /// Reason why a run could not be planned now. Its message is delivered again.
@@ -67,9 +70,9 @@ enum PlanError {
 }
 
 impl Planner {
-    /// Creates a planner that doesn't report progress.
+    /// Creates a planner that doesn't report progress and has as many shards as the items need.
     pub fn new(state: State, queues: Queues, library: Library) -> Self {
-        Self { state, queues, library, progress: Box::new(NoProgress) }
+        Self { state, queues, library, progress: Box::new(NoProgress), shards_max: u32::MAX }
     }
 
     /// Handles a batch of messages.
@@ -82,6 +85,11 @@ impl Planner {
             }
         })
         .await
+    }
+
+    /// Returns the number of shards for `items` items.
+    fn shards_for(&self, items: u64) -> u32 {
+        shards_for(items).min(self.shards_max)
     }
 
     async fn plan(&self, run: RunId, generation: u32, deadline: Deadline) -> Result<(), PlanError> {
@@ -276,7 +284,7 @@ impl Planner {
         let generation = spec.generation.over(&protocol_generation);
         let plan = Plan {
             attempt,
-            shards: shards_for(items),
+            shards: self.shards_for(items),
             items,
             samples_per_item,
             dataset_items: of,

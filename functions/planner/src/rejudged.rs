@@ -4,7 +4,6 @@ use bench_benchmarks::Benchmark;
 use bench_blobs::BlobError;
 use bench_datasets::{DatasetError, TemplateLookup};
 use bench_domain::run::{Plan, RejudgedRun};
-use bench_domain::sample::shards_for;
 use bench_domain::{BenchmarkName, Code, RunSpec};
 use bench_state::{BenchmarkRecord, PlannedSample};
 
@@ -77,7 +76,7 @@ impl Planner {
             Ok(judge) => judge,
             Err(obstacle) => return Ok(Err(obstacle)),
         };
-        let shards = shards_for(first.items);
+        let shards = self.shards_for(first.items);
         Ok(Ok((Plan { attempt, shards, templates, judge, ..first.clone() }, items)))
     }
 

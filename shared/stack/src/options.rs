@@ -48,7 +48,8 @@ pub struct StackOptions {
     pub secrets: BTreeMap<String, String>,
     /// Number of samples to work on at once.
     pub concurrency: usize,
-    /// If false, each sample is committed alone, as by deployed functions. For measurements.
+    /// If false, each sample is committed alone and counted in one of several shards, as by deployed functions. For
+    /// measurements.
     pub groups_commits: bool,
     /// Receiver of progress events of dataset downloads.
     pub progress: Arc<dyn Progress>,
