@@ -16,7 +16,7 @@ use http_body_util::BodyExt;
 use crate::EmbeddedError;
 use crate::calls::{Call, CompletedCall, Permission, Recorder, Service};
 use crate::data_dir::DataDir;
-use crate::dynamodb::{self, DynamoDb, Units, WithheldRequests};
+use crate::dynamodb::{self, DynamoDb, ParsedCall, Units, WithheldRequests};
 use crate::faults::{self, FaultCounts, FaultKind, Injector};
 use crate::s3;
 use crate::service_response::ServiceResponse;
@@ -104,6 +104,12 @@ impl HttpConnector for Connector {
 pub(crate) type RouteResult = Result<HttpResponse, ConnectorError>;
 type Caller = Option<&'static str>;
 
+/// What fault injection does to a request to DynamoDB that is run.
+struct Admitted {
+    withheld: WithheldRequests,
+    response_lost: bool,
+}
+
 impl Services {
     pub(crate) async fn route(&self, request: HttpRequest, caller: Caller) -> RouteResult {
         let target = request.headers().get("x-amz-target").map(str::to_owned);
@@ -132,8 +138,6 @@ impl Services {
             Ok(call) => call,
             Err(answer) => return respond(answer),
         };
-        let mut withheld = WithheldRequests::Nothing;
-        let mut response_lost = false;
         let meter = self.meter();
         let mut refused = Units::default();
         let mut table = String::new();
@@ -142,37 +146,10 @@ impl Services {
             refused = call.request.units_when_refused();
             table = call.request.tables().into_iter().next().unwrap_or_default().to_owned();
         }
-        if self.injector.is_some() || self.recorder.is_some() {
-            let tables: Vec<&str> = call.request.tables().into_iter().collect();
-            self.record(caller, Service::DynamoDb, action, &tables);
-            self.record_permissions(caller, || {
-                let permissions = call.request.permissions().into_iter();
-                permissions.map(|(action, table)| (format!("dynamodb:{action}"), table)).collect()
-            });
-            if let Some(injector) = &self.injector {
-                if injector.injects(FaultKind::Throttle, action, &tables) {
-                    return respond(faults::throttled(Service::DynamoDb, injector.pick(3)));
-                }
-                if injector.injects(FaultKind::Deny, action, &tables) {
-                    return respond(faults::denied(Service::DynamoDb, action, &tables));
-                }
-                let items = call.request.transaction_items();
-                let can_conflict = items > 0 || matches!(action, "PutItem" | "UpdateItem" | "DeleteItem");
-                if can_conflict && injector.injects(FaultKind::Conflict, action, &tables) {
-                    return respond(faults::conflict(items, injector.pick(items)));
-                }
-                let is_batch = matches!(action, "BatchWriteItem" | "BatchGetItem");
-                let withhold = is_batch && injector.injects(FaultKind::Unprocessed, action, &tables);
-                response_lost = injector.injects(FaultKind::LostResponse, action, &tables);
-                if withhold {
-                    let mut n = 0;
-                    withheld = WithheldRequests::take_from(&mut call.request, || {
-                        n += 1;
-                        injector.coin(n)
-                    });
-                }
-            }
-        }
+        let Admitted { withheld, response_lost } = match self.admit(action, &mut call.request, caller) {
+            Ok(admitted) => admitted,
+            Err(answer) => return respond(answer),
+        };
         let (answer, units) = self.dynamodb.call(call, withheld).await.map_err(closed_error)?;
         if let Some(meter) = meter {
             let units = if dynamodb::is_refused_write(&answer) { refused } else { units };
@@ -186,6 +163,62 @@ impl Services {
             });
         }
         if response_lost { Err(broken_connection()) } else { respond(answer) }
+    }
+
+    /// Runs a request of this process without HTTP. Returns `None` unless it succeeds, and if the bytes of bodies are
+    /// measured, which only requests over HTTP have.
+    pub(crate) async fn run_directly(
+        &self,
+        action: &str,
+        mut request: dynamodb::Request,
+        caller: Caller,
+    ) -> Option<dynamodb::Response> {
+        self.meter().is_none().then_some(())?;
+        let Admitted { withheld, response_lost } = self.admit(action, &mut request, caller).ok()?;
+        let response = self.dynamodb.run(ParsedCall::without_token(request), withheld).await.ok()?.ok()?;
+        (!response_lost).then_some(response)
+    }
+
+    /// Records a request to DynamoDB and injects faults into it. The error is the response of a request that isn't run.
+    fn admit(
+        &self,
+        action: &str,
+        request: &mut dynamodb::Request,
+        caller: Caller,
+    ) -> Result<Admitted, ServiceResponse> {
+        let mut admitted = Admitted { withheld: WithheldRequests::Nothing, response_lost: false };
+        if self.injector.is_none() && self.recorder.is_none() {
+            return Ok(admitted);
+        }
+        let tables: Vec<&str> = request.tables().into_iter().collect();
+        self.record(caller, Service::DynamoDb, action, &tables);
+        self.record_permissions(caller, || {
+            let permissions = request.permissions().into_iter();
+            permissions.map(|(action, table)| (format!("dynamodb:{action}"), table)).collect()
+        });
+        let Some(injector) = &self.injector else { return Ok(admitted) };
+        if injector.injects(FaultKind::Throttle, action, &tables) {
+            return Err(faults::throttled(Service::DynamoDb, injector.pick(3)));
+        }
+        if injector.injects(FaultKind::Deny, action, &tables) {
+            return Err(faults::denied(Service::DynamoDb, action, &tables));
+        }
+        let items = request.transaction_items();
+        let can_conflict = items > 0 || matches!(action, "PutItem" | "UpdateItem" | "DeleteItem");
+        if can_conflict && injector.injects(FaultKind::Conflict, action, &tables) {
+            return Err(faults::conflict(items, injector.pick(items)));
+        }
+        let is_batch = matches!(action, "BatchWriteItem" | "BatchGetItem");
+        let withhold = is_batch && injector.injects(FaultKind::Unprocessed, action, &tables);
+        admitted.response_lost = injector.injects(FaultKind::LostResponse, action, &tables);
+        if withhold {
+            let mut n = 0;
+            admitted.withheld = WithheldRequests::take_from(request, || {
+                n += 1;
+                injector.coin(n)
+            });
+        }
+        Ok(admitted)
     }
 
     async fn sqs(&self, action: &str, request: HttpRequest, caller: Caller) -> RouteResult {

@@ -3,6 +3,7 @@
 //! The caller's task parses requests and writes responses; the thread only runs them, one after another. So the only
 //! transaction conflicts are injected ones.
 
+pub(crate) mod direct;
 mod expiry;
 mod operations;
 mod tokens;
@@ -21,7 +22,7 @@ use crate::service_response::ServiceResponse;
 use crate::service_thread::{ServiceStopped, ServiceThread};
 use crate::{Durability, EmbeddedError};
 
-pub(crate) use operations::Request;
+pub(crate) use operations::{Request, Response};
 pub(crate) use units::{Units, is_refused_write};
 pub(crate) use unprocessed::WithheldRequests;
 use worker::{Job, Worker};
@@ -40,6 +41,13 @@ pub(crate) struct ParsedCall {
     pub(crate) request: Request,
     /// Digest of the body of a request with an idempotency token.
     digest: u64,
+}
+
+impl ParsedCall {
+    /// Creates a call without an idempotency token.
+    pub(crate) const fn without_token(request: Request) -> Self {
+        Self { request, digest: 0 }
+    }
 }
 
 impl DynamoDb {
@@ -72,12 +80,8 @@ impl DynamoDb {
         call: ParsedCall,
         withheld: WithheldRequests,
     ) -> Result<(ServiceResponse, Units), ServiceStopped> {
-        let (answer, answered) = oneshot::channel();
-        self.thread.send(Job::Call { request: call.request, digest: call.digest, answer })?;
-        let result = answered.await.map_err(|_| ServiceStopped)?;
-        Ok(match result {
-            Ok(mut response) => {
-                withheld.add_unprocessed(&mut response);
+        Ok(match self.run(call, withheld).await? {
+            Ok(response) => {
                 let units = response.units();
                 match response.to_json() {
                     Ok(json) => (ServiceResponse::json_1_0(200, Bytes::from(json)), units),
@@ -88,6 +92,21 @@ impl DynamoDb {
             }
             Err(error) => (error_answer(&error), Units::default()),
         })
+    }
+
+    /// Runs a request, which needs no digest if it has no idempotency token.
+    pub(crate) async fn run(
+        &self,
+        call: ParsedCall,
+        withheld: WithheldRequests,
+    ) -> Result<Result<Response, DynoxideError>, ServiceStopped> {
+        let (answer, answered) = oneshot::channel();
+        self.thread.send(Job::Call { request: call.request, digest: call.digest, answer })?;
+        let result = answered.await.map_err(|_| ServiceStopped)?;
+        Ok(result.map(|mut response| {
+            withheld.add_unprocessed(&mut response);
+            response
+        }))
     }
 
     /// Deletes every item whose time to live has passed. Returns their number.

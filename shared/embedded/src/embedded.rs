@@ -23,6 +23,7 @@ use crate::s3;
 use crate::small_services::PublishedMessage;
 use crate::socket::{Attached, AttachedConnector, SocketClient};
 use crate::sqs::GroupLimit;
+use crate::table::DirectTables;
 
 /// Maximum number of attempts of a call, as for the deployed functions.
 const ATTEMPTS_MAX: u32 = 6;
@@ -98,6 +99,12 @@ impl Embedded {
     pub fn connector_for(&self, caller: &'static str) -> Option<SharedHttpConnector> {
         let services = Arc::clone(self.services()?);
         Some(SharedHttpConnector::new(Connector { services, caller: Some(caller) }))
+    }
+
+    /// Returns a client of that function for calls of tables that need no HTTP; `None` if another process owns the services.
+    pub fn direct_tables_for(&self, caller: &'static str) -> Option<DirectTables> {
+        let services = Arc::clone(self.services()?);
+        Some(DirectTables { services, caller })
     }
 
     fn sdk_config_with_caller(&self, caller: Option<&'static str>) -> SdkConfig {

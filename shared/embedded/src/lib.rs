@@ -33,6 +33,7 @@ mod service_thread;
 mod small_services;
 pub mod socket;
 mod sqs;
+mod table;
 
 pub use account::{ACCOUNT_ID, ENDPOINT, HOST, REGION};
 pub use calls::{Call, CompletedCall, Permission, Recorder, Service};
@@ -46,3 +47,4 @@ pub use opening::EmbeddedOptions;
 pub use private::secure_data_dir;
 pub use small_services::{KMS_KEY_ID, PublishedMessage};
 pub use sqs::GroupLimit;
+pub use table::DirectTables;

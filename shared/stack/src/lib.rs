@@ -5,6 +5,7 @@
 
 mod attach;
 mod built_in;
+mod direct;
 mod disk;
 mod holds;
 mod keys;

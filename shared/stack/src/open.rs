@@ -30,6 +30,7 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::attach::{Attachment, build, open_or_attach};
 use super::built_in::BuiltInSandboxes;
+use super::direct::EmbeddedTable;
 use super::holds::Holds;
 use super::keys::{key_ring, master_key};
 use super::mappings::{LONG_INVOCATION, RESERVE};
@@ -115,7 +116,13 @@ impl Stack {
             }
             Scope::Server | Scope::All => scoped(state),
         };
-        let state_of = |function| scoped(State::new(&of(function), TABLE, embedded.epoch()));
+        let state_of = |function| {
+            let state = scoped(State::new(&of(function), TABLE, embedded.epoch()));
+            match embedded.direct_tables_for(function) {
+                Some(tables) => state.with_direct_table(Arc::new(EmbeddedTable(tables))),
+                None => state,
+            }
+        };
         let state = scoped(State::new(&config, TABLE, embedded.epoch()));
         let queues = match &attachment {
             None => {
@@ -249,6 +256,7 @@ impl Stack {
                 queues: queues_of("planner"),
                 library: library_of("planner"),
                 progress: Box::new(SharedProgress(options.progress)),
+                shards_max: if options.groups_commits { 1 } else { u32::MAX },
             }),
             worker: Arc::new(Pipeline::new(services_of("worker"), worker_config.clone())),
             turns: Arc::new(Pipeline::new(services_of("turns"), turns_config)),

@@ -1,5 +1,7 @@
 //! Client of the table.
 
+use std::sync::Arc;
+
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::interceptors::InterceptorContext;
 use aws_sdk_dynamodb::config::retry::{ClassifyRetry, RetryAction, RetryConfig};
@@ -9,7 +11,7 @@ use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use bench_domain::Timestamp;
 
-use crate::{Origin, StateError};
+use crate::{DirectTable, Origin, StateError};
 
 /// Maximum number of tries of a call. It's higher than the SDK's three, because after a failed claim or release the
 /// sample waits for the end of a lease.
@@ -33,6 +35,8 @@ pub struct State {
     pub(crate) client: Client,
     /// Client without retries, for transactions: this crate retries them itself, and both together would multiply.
     pub(crate) once: Client,
+    /// The same table, if it is in this process.
+    pub(crate) direct: Option<Arc<dyn DirectTable>>,
     pub(crate) table: String,
     pub(crate) epoch: u64,
     pub(crate) scope: Scope,
@@ -55,6 +59,7 @@ impl State {
         Self {
             client: client(RetryConfig::standard().with_max_attempts(TRIES_MAX)),
             once: client(RetryConfig::disabled()),
+            direct: None,
             table: table.into(),
             epoch,
             scope: Scope::All,
@@ -78,6 +83,12 @@ impl State {
     #[must_use]
     pub fn with_origin(self, own_origin: Origin) -> Self {
         Self { own_origin, ..self }
+    }
+
+    /// Returns the same state for a process that has the table, and calls it without HTTP where every sample does.
+    #[must_use]
+    pub fn with_direct_table(self, table: Arc<dyn DirectTable>) -> Self {
+        Self { direct: Some(table), ..self }
     }
 
     /// Returns the origin of runs that this process orders or resumes.

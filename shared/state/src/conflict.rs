@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use aws_sdk_dynamodb::error::SdkError;
-use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
+use aws_sdk_dynamodb::operation::transact_write_items::{TransactWriteItemsError, TransactWriteItemsInput};
 use aws_sdk_dynamodb::types::{CancellationReason, TransactWriteItem};
 
 use crate::attributes::Record;
@@ -42,9 +42,9 @@ impl State {
     ) -> Result<Result<(), Canceled>, StateError> {
         let mut resends = 0;
         loop {
-            let sent = self.once.transact_write_items().set_transact_items(Some(items.clone())).send().await;
-            let error = match sent {
-                Ok(_) => return Ok(Ok(())),
+            let input = TransactWriteItemsInput::builder().set_transact_items(Some(items.clone()));
+            let error = match self.write_once(input).await {
+                Ok(()) => return Ok(Ok(())),
                 Err(error) => error,
             };
             if let Some(TransactWriteItemsError::TransactionCanceledException(canceled)) =

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a failed step fails the test")]
 
 mod conformance;
+mod direct;
 mod guarantees;
 mod host;
 mod kill;

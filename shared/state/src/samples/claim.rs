@@ -1,6 +1,6 @@
 //! Claims and releases of samples.
 
-use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
+use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemInput};
 use aws_sdk_dynamodb::types::{ReturnValue, ReturnValuesOnConditionCheckFailure};
 use bench_domain::sample::{AttemptHistory, SampleState};
 use bench_domain::{SampleRef, Stage, Timestamp};
@@ -54,9 +54,7 @@ impl State {
             false => "(attribute_not_exists(#stage) OR #stage = :answer)",
             true => "attribute_exists(#stage) AND #stage <> :answer",
         };
-        let update = self
-            .client
-            .update_item()
+        let update = UpdateItemInput::builder()
             .table_name(&self.table)
             .set_key(Some(keys::sample(sample)))
             .update_expression(
@@ -79,10 +77,8 @@ impl State {
             .expression_attribute_values(":zero", number(0))
             .expression_attribute_values(":one", number(1))
             .return_values(ReturnValue::AllNew)
-            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld)
-            .send()
-            .await;
-        let error = match update {
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
+        let error = match self.update(update).await {
             Ok(updated) => {
                 let record = SampleRecord::read(&updated.attributes.unwrap_or_default())?;
                 let attempt = record.history.attempts;

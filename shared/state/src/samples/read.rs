@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use aws_sdk_dynamodb::operation::batch_get_item::BatchGetItemInput;
 use aws_sdk_dynamodb::types::KeysAndAttributes;
 use bench_domain::{BenchmarkName, Position, RunId, SampleRef};
 use futures_util::{StreamExt, TryStreamExt, stream};
@@ -135,7 +136,8 @@ impl State {
             if attempt > 0 {
                 pause(attempt).await;
             }
-            let read = self.client.batch_get_item().set_request_items(Some(left)).send().await;
+            let input = BatchGetItemInput::builder().set_request_items(Some(left));
+            let read = self.read_once(input).await;
             let read = read.map_err(|error| StateError::sdk("read a batch", error))?;
             found.extend(read.responses.unwrap_or_default().into_values().flatten());
             left = read.unprocessed_keys.unwrap_or_default();

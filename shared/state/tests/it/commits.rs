@@ -9,7 +9,7 @@ use futures_util::future::join_all;
 use tempfile::TempDir;
 
 use crate::meter::Meter;
-use crate::table::PlannedRun;
+use crate::table::{PlannedRun, with_direct_table};
 
 const ITEMS: u32 = 90;
 const SHARDS: u32 = 4;
@@ -34,6 +34,17 @@ impl World {
         state.ensure_table().await.unwrap();
         let planned = PlannedRun::write(&state, ITEMS, SHARDS).await;
         Self { state, planned, meter, _embedded: embedded, _directory: directory }
+    }
+
+    /// Creates a world whose table is called without HTTP. Nothing is measured.
+    async fn direct(faults: &str) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let options = EmbeddedOptions::new(directory.path()).durability(Durability::Normal);
+        let embedded = Embedded::open(options.faults(faults.parse::<Faults>().unwrap())).unwrap();
+        let state = with_direct_table(State::new(&embedded.sdk_config(), "bench", 1), &embedded);
+        state.ensure_table().await.unwrap();
+        let planned = PlannedRun::write(&state, ITEMS, SHARDS).await;
+        Self { state, planned, meter: Meter::default(), _embedded: embedded, _directory: directory }
     }
 
     async fn claim(&self, item: u32) -> ClaimedRecord {
@@ -129,7 +140,12 @@ async fn samples_that_end_together_share_writes() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_sample_that_was_taken_over_holds_up_no_other() {
-    let world = World::new("").await;
+    for world in [World::new("").await, World::direct("").await] {
+        takes_over_samples(&world).await;
+    }
+}
+
+async fn takes_over_samples(world: &World) {
     let ended = world.all_ended().await;
     for item in [3, 50] {
         let stolen = &ended[item];
@@ -154,12 +170,14 @@ async fn a_sample_that_was_taken_over_holds_up_no_other() {
 async fn samples_are_counted_once_when_responses_are_lost_and_writes_conflict() {
     for seed in 0..3 {
         let faults = "lost-response@TransactWriteItems=0.3,conflict@TransactWriteItems=0.2,throttle=0.05";
-        let world = World::new(&format!("seed={seed},{faults}")).await;
-        let ended = world.all_ended().await;
-        let commits = Commits::new(world.state.clone(), true);
-        let closed = commit_all(&commits, ended).await;
-        assert!(closed >= SHARDS as usize, "{closed}");
-        world.check_complete().await;
+        let faults = format!("seed={seed},{faults},lost-response@UpdateItem=0.1,unprocessed=0.2");
+        for world in [World::new(&faults).await, World::direct(&faults).await] {
+            let ended = world.all_ended().await;
+            let commits = Commits::new(world.state.clone(), true);
+            let closed = commit_all(&commits, ended).await;
+            assert!(closed >= SHARDS as usize, "{closed}");
+            world.check_complete().await;
+        }
     }
 }
 

@@ -337,7 +337,7 @@ proptest! {
     #[test]
     fn the_table_matches_the_state_machine(steps in prop::collection::vec(step(), 10..80)) {
         let table = table();
-        let states = [table.state(1), table.state(2)];
+        let states = [table.direct_state(1), table.state(2)];
         table.block_on(async {
             let planned = PlannedRun::write(&states[0], SAMPLES, SHARDS).await;
             let found = states[0].run_with_benchmarks(planned.run).await.unwrap().unwrap();

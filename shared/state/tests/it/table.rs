@@ -1,11 +1,18 @@
 //! Shared table of the tests, and runs in it.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
+use aws_sdk_dynamodb::operation::batch_get_item::BatchGetItemOutput;
+use aws_sdk_dynamodb::operation::batch_get_item::builders::BatchGetItemInputBuilder;
+use aws_sdk_dynamodb::operation::transact_write_items::builders::TransactWriteItemsInputBuilder;
+use aws_sdk_dynamodb::operation::update_item::UpdateItemOutput;
+use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemInputBuilder;
 use bench_domain::run::Plan;
 use bench_domain::{BenchmarkName, Position, RunId, SampleRef, Timestamp, testing};
-use bench_embedded::{Durability, Embedded, EmbeddedOptions};
-use bench_state::{EventKind, NewEvent, PlannedSample, State};
+use bench_embedded::{DirectTables, Durability, Embedded, EmbeddedOptions};
+use bench_state::{DirectTable, EventKind, NewEvent, PlannedSample, State};
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
 
 const TABLE: &str = "bench";
 
@@ -36,6 +43,11 @@ impl Table {
         State::new(&self.embedded.sdk_config(), TABLE, epoch)
     }
 
+    /// Creates the state of a host with this start count that calls the table without HTTP.
+    pub(crate) fn direct_state(&self, epoch: u64) -> State {
+        with_direct_table(self.state(epoch), &self.embedded)
+    }
+
     /// Removes a record, as if it had never been written.
     pub(crate) async fn remove(&self, partition: &str, sort: &str) {
         let client = aws_sdk_dynamodb::Client::new(&self.embedded.sdk_config());
@@ -55,6 +67,37 @@ impl Table {
 
     pub(crate) fn block_on<T>(&self, work: impl Future<Output = T>) -> T {
         self.runtime.block_on(work)
+    }
+}
+
+/// Returns the state with the table of the same process.
+pub(crate) fn with_direct_table(state: State, embedded: &Embedded) -> State {
+    state.with_direct_table(Arc::new(Direct(embedded.direct_tables_for("worker").unwrap())))
+}
+
+#[derive(Debug)]
+struct Direct(DirectTables);
+
+impl DirectTable for Direct {
+    fn update_item<'a>(
+        &'a self,
+        input: &'a UpdateItemInputBuilder,
+    ) -> BoxFuture<'a, Option<UpdateItemOutput>> {
+        self.0.update_item(input).boxed()
+    }
+
+    fn transact_write_items<'a>(
+        &'a self,
+        input: &'a TransactWriteItemsInputBuilder,
+    ) -> BoxFuture<'a, Option<()>> {
+        self.0.transact_write_items(input).boxed()
+    }
+
+    fn batch_get_item<'a>(
+        &'a self,
+        input: &'a BatchGetItemInputBuilder,
+    ) -> BoxFuture<'a, Option<BatchGetItemOutput>> {
+        self.0.batch_get_item(input).boxed()
     }
 }
 

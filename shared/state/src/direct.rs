@@ -1,0 +1,80 @@
+//! Calls of a table in the same process, for the requests that every sample makes.
+//!
+//! The SDK resolves an endpoint, signs, serializes and parses for each request, which takes more CPU time than the request
+//! itself if the table is in this process.
+
+use std::fmt::Debug;
+
+use aws_sdk_dynamodb::error::SdkError;
+use aws_sdk_dynamodb::operation::batch_get_item::builders::BatchGetItemInputBuilder;
+use aws_sdk_dynamodb::operation::batch_get_item::{BatchGetItemError, BatchGetItemOutput};
+use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
+use aws_sdk_dynamodb::operation::transact_write_items::builders::TransactWriteItemsInputBuilder;
+use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemInputBuilder;
+use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemOutput};
+use futures_util::future::BoxFuture;
+
+use crate::State;
+
+/// A table that can be called without HTTP.
+///
+/// Each method returns `None` unless the call succeeded. The caller then sends the same request with the SDK, which repeats
+/// it if necessary and returns the error, so a request must be repeatable after a lost response.
+pub trait DirectTable: Debug + Send + Sync {
+    /// Updates a record.
+    fn update_item<'a>(
+        &'a self,
+        input: &'a UpdateItemInputBuilder,
+    ) -> BoxFuture<'a, Option<UpdateItemOutput>>;
+
+    /// Writes several records, or none of them.
+    fn transact_write_items<'a>(
+        &'a self,
+        input: &'a TransactWriteItemsInputBuilder,
+    ) -> BoxFuture<'a, Option<()>>;
+
+    /// Reads up to 100 records.
+    fn batch_get_item<'a>(
+        &'a self,
+        input: &'a BatchGetItemInputBuilder,
+    ) -> BoxFuture<'a, Option<BatchGetItemOutput>>;
+}
+
+impl State {
+    pub(crate) async fn update(
+        &self,
+        input: UpdateItemInputBuilder,
+    ) -> Result<UpdateItemOutput, SdkError<UpdateItemError>> {
+        if let Some(table) = &self.direct
+            && let Some(output) = table.update_item(&input).await
+        {
+            return Ok(output);
+        }
+        input.send_with(&self.client).await
+    }
+
+    /// Sends a transaction without retries by the SDK.
+    pub(crate) async fn write_once(
+        &self,
+        input: TransactWriteItemsInputBuilder,
+    ) -> Result<(), SdkError<TransactWriteItemsError>> {
+        if let Some(table) = &self.direct
+            && table.transact_write_items(&input).await.is_some()
+        {
+            return Ok(());
+        }
+        input.send_with(&self.once).await.map(drop)
+    }
+
+    pub(crate) async fn read_once(
+        &self,
+        input: BatchGetItemInputBuilder,
+    ) -> Result<BatchGetItemOutput, SdkError<BatchGetItemError>> {
+        if let Some(table) = &self.direct
+            && let Some(output) = table.batch_get_item(&input).await
+        {
+            return Ok(output);
+        }
+        input.send_with(&self.client).await
+    }
+}
