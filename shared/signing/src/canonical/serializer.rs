@@ -7,7 +7,6 @@ use super::{CANONICAL_DEPTH_MAX, CanonicalError, Members, number, string, text};
 
 /// Markers of `serde_json` for values that are already JSON text: `RawValue`, and numbers in its arbitrary precision
 /// mode.
-/// precision mode.
 const JSON_TEXT_TOKENS: [&str; 2] = ["$serde_json::private::RawValue", "$serde_json::private::Number"];
 
 impl ser::Error for CanonicalError {
@@ -355,6 +354,7 @@ impl ser::SerializeStruct for Struct<'_> {
 fn key_text<T: Serialize + ?Sized>(key: &T) -> Result<String, CanonicalError> {
     let text = super::to_string(key)?;
     match text.as_bytes().first() {
+        Some(b'"') if !text.contains('\\') => Ok(text.trim_matches('"').to_owned()),
         Some(b'"') => {
             serde_json::from_str(&text).map_err(|error| CanonicalError::Serialize(error.to_string()))
         }

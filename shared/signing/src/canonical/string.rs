@@ -6,7 +6,14 @@ const HEX_DIGITS: &[u8; 16] = b"0123456789abcdef";
 pub(super) fn write(out: &mut Vec<u8>, text: &str) {
     out.reserve(text.len() + 2);
     out.push(b'"');
-    for character in text.chars() {
+    let mut rest = text;
+    loop {
+        let plain = rest.bytes().position(|byte| !is_plain(byte)).unwrap_or(rest.len());
+        let (run, special) = rest.split_at(plain);
+        out.extend_from_slice(run.as_bytes());
+        let mut characters = special.chars();
+        let Some(character) = characters.next() else { break };
+        rest = characters.as_str();
         match character {
             '"' => out.extend_from_slice(b"\\\""),
             '\\' => out.extend_from_slice(b"\\\\"),
@@ -15,7 +22,6 @@ pub(super) fn write(out: &mut Vec<u8>, text: &str) {
             '\n' => out.extend_from_slice(b"\\n"),
             '\r' => out.extend_from_slice(b"\\r"),
             '\t' => out.extend_from_slice(b"\\t"),
-            ' '..='~' => out.push(character as u8),
             _ => {
                 let mut units = [0u16; 2];
                 for unit in character.encode_utf16(&mut units) {
@@ -25,6 +31,11 @@ pub(super) fn write(out: &mut Vec<u8>, text: &str) {
         }
     }
     out.push(b'"');
+}
+
+/// Returns true for a byte that is a character by itself and is written unchanged.
+const fn is_plain(byte: u8) -> bool {
+    matches!(byte, b' '..=b'~') && byte != b'"' && byte != b'\\'
 }
 
 fn write_unit(out: &mut Vec<u8>, unit: u16) {
