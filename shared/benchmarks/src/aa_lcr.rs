@@ -246,7 +246,7 @@ impl Benchmark for AaLcr {
         let question = text(&item.row, "question")?;
         let mut texts = Vec::new();
         for name in paths(&item.row)? {
-            match material.support.get(&name).map(document_text) {
+            match material.support.get(&name).map(|value| document_text(value)) {
                 Some(Ok(text)) => texts.push(text),
                 _ => {
                     let needed = "the text of one of the question's documents, in UTF-8";

@@ -1,6 +1,7 @@
 //! Material for prompts, in addition to the item.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -11,8 +12,9 @@ pub type Templates = BTreeMap<String, String>;
 /// Material for prompts, in addition to the item.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Material {
-    /// Values from the dataset, by the names of [`crate::Benchmark::support_names`].
-    pub support: BTreeMap<String, Value>,
+    /// Values from the dataset, by the names of [`crate::Benchmark::support_names`]. Shared, since a document may have a
+    /// megabyte.
+    pub support: BTreeMap<String, Arc<Value>>,
     /// Official texts.
     pub templates: Templates,
 }

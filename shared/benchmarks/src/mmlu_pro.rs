@@ -190,8 +190,11 @@ impl Benchmark for MmluPro {
             name: category.to_owned(),
             needed: "worked examples of the item's category, from the validation split",
         };
-        let examples =
-            material.support.get(category).and_then(Value::as_array).filter(|examples| !examples.is_empty());
+        let examples = material
+            .support
+            .get(category)
+            .and_then(|examples| examples.as_array())
+            .filter(|examples| !examples.is_empty());
         let mut message = prompt::header(category);
         for example in examples.ok_or_else(missing)? {
             let example = example.as_object().ok_or_else(missing)?;

@@ -151,7 +151,8 @@ fn fields_without_a_default_are_set() {
 fn demo_items_can_be_asked_and_answered() {
     for benchmark in all().iter().flat_map(|one| std::iter::once(one).chain(one.other_protocols())) {
         let items = demo_items(*benchmark);
-        let material = Material { support: demo_support(*benchmark), ..Material::default() };
+        let support = demo_support(*benchmark).into_iter().map(|(name, value)| (name, value.into()));
+        let material = Material { support: support.collect(), ..Material::default() };
         // A task for an agent is a folder of files, and takes minutes. A whole dataset has as many items as it has.
         let items_min = if benchmark.has_agent() || benchmark.spec().is_bundled() { 3 } else { 20 };
         assert!(items.len() >= items_min, "{}: {}", benchmark.name(), items.len());

@@ -21,7 +21,7 @@ fn item() -> Item {
 
 fn material() -> Material {
     let support = [("Legal/set/a.txt", json!(" A {question}\n")), ("Legal/set/b.txt", json!("B"))];
-    let support = support.into_iter().map(|(name, text)| (name.to_owned(), text)).collect();
+    let support = support.into_iter().map(|(name, text)| (name.to_owned(), text.into())).collect();
     Material { support, ..Material::default() }
 }
 
@@ -52,7 +52,7 @@ fn a_document_that_is_missing_or_not_a_text_is_named() {
     for value in [None, Some(Value::Null), Some(json!({"text": "x"}))] {
         let mut material = material();
         material.support.remove("Legal/set/a.txt");
-        material.support.extend(value.map(|value| ("Legal/set/a.txt".to_owned(), value)));
+        material.support.extend(value.map(|value| ("Legal/set/a.txt".to_owned(), value.into())));
         let problem = AaLcr::V1_1.prompt(&item(), &material).unwrap_err();
         assert!(
             matches!(&problem, ItemProblem::SupportMissing { name, .. } if name == "Legal/set/a.txt"),

@@ -25,7 +25,8 @@ fn support() -> BTreeMap<String, Value> {
 }
 
 fn material() -> Material {
-    Material { support: support(), ..Material::default() }
+    let support = support().into_iter().map(|(category, examples)| (category, examples.into()));
+    Material { support: support.collect(), ..Material::default() }
 }
 
 #[test]

@@ -74,7 +74,7 @@ fn a_single_question_is_the_prompt() {
     for name in MmluPro.support_names(&item) {
         let shot =
             json!({ "question": "Shot?", "options": ["x"], "cot_content": "A: So (A).", "category": "math" });
-        material.support.insert(name, json!([shot]));
+        material.support.insert(name, json!([shot]).into());
     }
     let prompt = MmluPro.prompt(&item, &material).unwrap();
     let expected = QuestionPreview { step: None, prompt: Some(prompt.clone()), is_later: false };

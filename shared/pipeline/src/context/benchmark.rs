@@ -13,7 +13,6 @@ use bench_domain::{Prompt, RunSpec};
 use bench_inference::Failure;
 use bench_items::Item;
 use bench_state::{BenchmarkRecord, SampleRecord};
-use serde_json::Value;
 use tokio::sync::OnceCell;
 
 use crate::error::PipelineError;
@@ -137,7 +136,7 @@ impl MaterialLoader<'_> {
         let mut support = BTreeMap::new();
         for name in benchmark.support_names(item) {
             let value = self.cache.get(self.blobs, self.dataset, &name).await?;
-            support.insert(name, value.map_or(Value::Null, |value| (*value).clone()));
+            support.insert(name, value.unwrap_or_default());
         }
         Ok(Material { support, templates: self.templates.clone() })
     }
