@@ -222,7 +222,16 @@ impl Services {
     }
 
     async fn sqs(&self, action: &str, request: HttpRequest, caller: Caller) -> RouteResult {
-        let body = read_body(request).await?;
+        respond(self.sqs_json(action, read_body(request).await?, caller).await?)
+    }
+
+    /// Runs an SQS request. The error is a lost response, or that the services are closed.
+    pub(crate) async fn sqs_json(
+        &self,
+        action: &str,
+        body: Bytes,
+        caller: Caller,
+    ) -> Result<ServiceResponse, ConnectorError> {
         let mut response_lost = false;
         if self.injector.is_some() || self.recorder.is_some() {
             let queue = Sqs::resource(&body);
@@ -235,10 +244,10 @@ impl Services {
             });
             if let Some(injector) = &self.injector {
                 if injector.injects(FaultKind::Throttle, action, &queues) {
-                    return respond(faults::throttled(Service::Sqs, injector.pick(3)));
+                    return Ok(faults::throttled(Service::Sqs, injector.pick(3)));
                 }
                 if injector.injects(FaultKind::Deny, action, &queues) {
-                    return respond(faults::denied(Service::Sqs, action, &queues));
+                    return Ok(faults::denied(Service::Sqs, action, &queues));
                 }
                 response_lost = injector.injects(FaultKind::LostResponse, action, &queues);
             }
@@ -261,7 +270,7 @@ impl Services {
                 write_units: 0.0,
             });
         }
-        if response_lost { Err(broken_connection()) } else { respond(answer) }
+        if response_lost { Err(broken_connection()) } else { Ok(answer) }
     }
 
     async fn s3(&self, request: HttpRequest, caller: Caller) -> RouteResult {

@@ -18,6 +18,7 @@ use crate::account::{ENDPOINT, REGION};
 use crate::connector::{Connector, Services};
 use crate::data_dir::{Credentials, read_credentials};
 use crate::faults::FaultCounts;
+use crate::host::QueueClient;
 use crate::opening::{EmbeddedOptions, OpenedServices};
 use crate::s3;
 use crate::small_services::PublishedMessage;
@@ -105,6 +106,14 @@ impl Embedded {
     pub fn direct_tables_for(&self, caller: &'static str) -> Option<DirectTables> {
         let services = Arc::clone(self.services()?);
         Some(DirectTables { services, caller })
+    }
+
+    /// Returns a client of the queues of `sdk`, for a host in this process.
+    pub fn queue_client(&self, sdk: aws_sdk_sqs::Client) -> QueueClient {
+        match self.services() {
+            Some(services) => QueueClient::direct(sdk, Arc::clone(services)),
+            None => QueueClient::new(sdk),
+        }
     }
 
     fn sdk_config_with_caller(&self, caller: Option<&'static str>) -> SdkConfig {

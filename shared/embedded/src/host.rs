@@ -4,6 +4,7 @@
 //! that the handler doesn't report as failed are deleted. Failed messages, and those of an invocation that panics or
 //! times out, are delivered again by the queue.
 
+mod client;
 mod delete;
 mod poll;
 
@@ -14,10 +15,11 @@ use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use aws_lambda_events::event::sqs::{SqsBatchResponse, SqsEvent};
-use aws_sdk_sqs::Client;
 use bench_domain::Timestamp;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
+
+pub use client::QueueClient;
 
 /// Maximum number of messages of one receive, SQS's own limit.
 pub const RECEIVE_MAX: usize = 10;
@@ -84,7 +86,7 @@ impl Capacity {
 
 impl Host {
     /// Starts to poll for every mapping.
-    pub fn start(client: &Client, mappings: Vec<Mapping>) -> Self {
+    pub fn start(client: &QueueClient, mappings: Vec<Mapping>) -> Self {
         let (stop, stopped) = watch::channel(false);
         let mut pollers = JoinSet::new();
         let mut adjustable = Vec::new();

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use aws_sdk_dynamodb::operation::batch_get_item::BatchGetItemOutput;
 use aws_sdk_dynamodb::operation::batch_get_item::builders::BatchGetItemInputBuilder;
+use aws_sdk_dynamodb::operation::batch_write_item::builders::BatchWriteItemInputBuilder;
 use aws_sdk_dynamodb::operation::transact_write_items::builders::TransactWriteItemsInputBuilder;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemOutput;
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemInputBuilder;
@@ -30,6 +31,14 @@ impl DirectTables {
     pub async fn transact_write_items(&self, input: &TransactWriteItemsInputBuilder) -> Option<()> {
         let request = direct::transact_write_items(input)?;
         self.services.run_directly("TransactWriteItems", request, Some(self.caller)).await.map(drop)
+    }
+
+    /// Writes or deletes items by their keys. A part that isn't processed is a failure.
+    pub async fn batch_write_item(&self, input: &BatchWriteItemInputBuilder) -> Option<()> {
+        let request = direct::batch_write_item(input)?;
+        direct::batch_written(
+            &self.services.run_directly("BatchWriteItem", request, Some(self.caller)).await?,
+        )
     }
 
     /// Reads items by their keys. A part that isn't processed is a failure.

@@ -252,7 +252,8 @@ impl Stack {
         // Must happen before any message is received, so that messages of other runs stay in the queues untouched.
         let interrupted = self.interrupted_runs().await?;
         self.embedded.pause_groups(interrupted.iter().map(ToString::to_string).collect()).await?;
-        let host = Host::start(self.queues.client(), self.mappings()?);
+        let client = self.embedded.queue_client(self.queues.client().clone());
+        let host = Host::start(&client, self.mappings()?);
         if let Sharing::Owner { holds, .. } = &self.sharing {
             holds.set_capacity(host.capacity());
         }

@@ -8,6 +8,8 @@ use std::fmt::Debug;
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::batch_get_item::builders::BatchGetItemInputBuilder;
 use aws_sdk_dynamodb::operation::batch_get_item::{BatchGetItemError, BatchGetItemOutput};
+use aws_sdk_dynamodb::operation::batch_write_item::builders::BatchWriteItemInputBuilder;
+use aws_sdk_dynamodb::operation::batch_write_item::{BatchWriteItemError, BatchWriteItemOutput};
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::operation::transact_write_items::builders::TransactWriteItemsInputBuilder;
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemInputBuilder;
@@ -33,6 +35,9 @@ pub trait DirectTable: Debug + Send + Sync {
         input: &'a TransactWriteItemsInputBuilder,
     ) -> BoxFuture<'a, Option<()>>;
 
+    /// Writes or deletes up to 25 records.
+    fn batch_write_item<'a>(&'a self, input: &'a BatchWriteItemInputBuilder) -> BoxFuture<'a, Option<()>>;
+
     /// Reads up to 100 records.
     fn batch_get_item<'a>(
         &'a self,
@@ -41,6 +46,7 @@ pub trait DirectTable: Debug + Send + Sync {
 }
 
 impl State {
+    /// Updates a record.
     pub(crate) async fn update(
         &self,
         input: UpdateItemInputBuilder,
@@ -66,7 +72,21 @@ impl State {
         input.send_with(&self.once).await.map(drop)
     }
 
-    pub(crate) async fn read_once(
+    /// Writes a batch. The output names what wasn't processed.
+    pub(crate) async fn write_part(
+        &self,
+        input: BatchWriteItemInputBuilder,
+    ) -> Result<BatchWriteItemOutput, SdkError<BatchWriteItemError>> {
+        if let Some(table) = &self.direct
+            && table.batch_write_item(&input).await.is_some()
+        {
+            return Ok(BatchWriteItemOutput::builder().build());
+        }
+        input.send_with(&self.client).await
+    }
+
+    /// Reads a batch. The output names what wasn't processed.
+    pub(crate) async fn read_part(
         &self,
         input: BatchGetItemInputBuilder,
     ) -> Result<BatchGetItemOutput, SdkError<BatchGetItemError>> {

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use aws_sdk_dynamodb::operation::batch_write_item::BatchWriteItemInput;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::{
     DeleteRequest, PutRequest, ReturnValue, ReturnValuesOnConditionCheckFailure, WriteRequest,
@@ -198,7 +199,8 @@ impl State {
             if attempt > 0 {
                 pause(attempt).await;
             }
-            let written = self.client.batch_write_item().set_request_items(Some(left)).send().await;
+            let input = BatchWriteItemInput::builder().set_request_items(Some(left));
+            let written = self.write_part(input).await;
             let written = written.map_err(|error| StateError::sdk("write a batch", error))?;
             left = written.unprocessed_items.unwrap_or_default();
             left.retain(|_, requests| !requests.is_empty());

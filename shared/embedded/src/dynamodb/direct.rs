@@ -4,12 +4,14 @@ use std::collections::HashMap;
 
 use aws_sdk_dynamodb::operation::batch_get_item::BatchGetItemOutput;
 use aws_sdk_dynamodb::operation::batch_get_item::builders::BatchGetItemInputBuilder;
+use aws_sdk_dynamodb::operation::batch_write_item::builders::BatchWriteItemInputBuilder;
 use aws_sdk_dynamodb::operation::transact_write_items::builders::TransactWriteItemsInputBuilder;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemOutput;
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemInputBuilder;
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem, Update};
 use dynoxide::actions::batch_get_item::{BatchGetItemRequest, KeysAndAttributes};
+use dynoxide::actions::batch_write_item;
 use dynoxide::actions::transact_write_items::{self, TransactUpdate, TransactWriteItemsRequest};
 use dynoxide::actions::update_item::UpdateItemRequest;
 use dynoxide::types as stored;
@@ -108,8 +110,42 @@ pub(crate) fn batch_got(response: Response) -> Option<BatchGetItemOutput> {
     Some(BatchGetItemOutput::builder().set_responses(Some(found.collect())).build())
 }
 
+/// Returns the request for a batch of writes.
+pub(crate) fn batch_write_item(input: &BatchWriteItemInputBuilder) -> Option<Request> {
+    let is_plain = input.get_return_consumed_capacity().is_none()
+        && input.get_return_item_collection_metrics().is_none();
+    is_plain.then_some(())?;
+    let tables = input.get_request_items().as_ref()?.iter().map(|(table, requests)| {
+        let requests = requests.iter().map(|request| {
+            let put = request.put_request.as_ref().map(|put| to_stored(&put.item));
+            let delete = request.delete_request.as_ref().map(|delete| to_stored(&delete.key));
+            Some(batch_write_item::WriteRequest {
+                put_request: all_of(put)?.map(|item| batch_write_item::PutRequest { item }),
+                delete_request: all_of(delete)?.map(|key| batch_write_item::DeleteRequest { key }),
+            })
+        });
+        Some((table.clone(), requests.collect::<Option<_>>()?))
+    });
+    let request_items = tables.collect::<Option<_>>()?;
+    Some(Request::BatchWriteItem(batch_write_item::BatchWriteItemRequest {
+        request_items,
+        ..Default::default()
+    }))
+}
+
+/// Returns `None` if a part of a batch of writes wasn't processed.
+pub(crate) fn batch_written(response: &Response) -> Option<()> {
+    let Response::BatchWriteItem(response) = response else { return None };
+    response.unprocessed_items.is_empty().then_some(())
+}
+
 fn values(values: Option<&Record>) -> Option<Option<StoredRecord>> {
-    values.map(to_stored).map_or(Some(None), |values| values.map(Some))
+    all_of(values.map(to_stored))
+}
+
+/// Returns `None` if there is a value that couldn't be converted.
+fn all_of<T>(converted: Option<Option<T>>) -> Option<Option<T>> {
+    converted.map_or(Some(None), |converted| converted.map(Some))
 }
 
 fn to_stored(record: &Record) -> Option<StoredRecord> {

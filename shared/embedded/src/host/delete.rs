@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
-use aws_sdk_sqs::Client;
-use aws_sdk_sqs::error::ProvideErrorMetadata;
-use aws_sdk_sqs::types::DeleteMessageBatchRequestEntry;
 use tokio::sync::{mpsc, oneshot};
 
 use super::RECEIVE_MAX;
+use super::client::QueueClient;
 
 /// Time for which a receipt waits for others.
 const LINGER: Duration = Duration::from_millis(5);
@@ -26,7 +24,7 @@ pub(super) struct Deleter {
 }
 
 impl Deleter {
-    pub(super) fn start(client: Client, queue_url: String) -> Self {
+    pub(super) fn start(client: QueueClient, queue_url: String) -> Self {
         let (jobs, waiting) = mpsc::channel(WAITING_MAX);
         tokio::spawn(work(client, queue_url, waiting));
         Self { jobs }
@@ -47,7 +45,7 @@ impl Deleter {
     }
 }
 
-async fn work(client: Client, queue_url: String, mut waiting: mpsc::Receiver<Job>) {
+async fn work(client: QueueClient, queue_url: String, mut waiting: mpsc::Receiver<Job>) {
     while let Some(first) = waiting.recv().await {
         let mut receipts = Vec::with_capacity(RECEIVE_MAX);
         let mut flush = None;
@@ -78,30 +76,17 @@ async fn work(client: Client, queue_url: String, mut waiting: mpsc::Receiver<Job
     }
 }
 
-async fn delete(client: &Client, queue_url: &str, receipts: Vec<String>) {
+async fn delete(client: &QueueClient, queue_url: &str, receipts: Vec<String>) {
     if receipts.is_empty() {
         return;
     }
-    let entries: Result<Vec<_>, _> = receipts
-        .into_iter()
-        .enumerate()
-        .map(|(index, receipt)| {
-            DeleteMessageBatchRequestEntry::builder().id(index.to_string()).receipt_handle(receipt).build()
-        })
-        .collect();
-    let Ok(entries) = entries else { return };
-    let deleted = client.delete_message_batch().queue_url(queue_url).set_entries(Some(entries)).send().await;
     // A message that couldn't be deleted is delivered again, and is then found to be done.
-    match deleted {
-        Ok(deleted) if deleted.failed().is_empty() => {}
-        Ok(deleted) => {
-            tracing::warn!(
-                "{} messages could not be deleted and will be delivered again",
-                deleted.failed().len()
-            )
+    match client.delete(queue_url, receipts).await {
+        Ok(0) => {}
+        Ok(failed) => {
+            tracing::warn!("{failed} messages could not be deleted and will be delivered again");
         }
-        Err(error) => {
-            let problem = error.message().map_or_else(|| error.to_string(), str::to_owned);
+        Err(problem) => {
             tracing::warn!("Messages could not be deleted and will be delivered again: {problem}");
         }
     }

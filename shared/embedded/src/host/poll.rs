@@ -7,19 +7,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use aws_lambda_events::event::sqs::{SqsEvent, SqsMessage};
-use aws_sdk_sqs::Client;
 use aws_sdk_sqs::error::ProvideErrorMetadata;
-use aws_sdk_sqs::types::{Message, MessageSystemAttributeName, QueueAttributeName};
+use aws_sdk_sqs::types::QueueAttributeName;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::client::QueueClient;
 use super::delete::Deleter;
 use super::{Mapping, RECEIVE_MAX};
-use crate::{ACCOUNT_ID, REGION};
 
-/// Maximum wait for messages, SQS's own limit.
-const LONG_POLL_S: i32 = 20;
 /// Time to collect free capacity before the next receive, so that it asks for several messages.
 const GATHER_WAIT: Duration = Duration::from_millis(1);
 /// Interval in which a mapping without a free place looks for messages.
@@ -30,7 +27,7 @@ const RECEIVE_RETRY_WAIT: Duration = Duration::from_secs(1);
 const REDELIVERY_DELAY_S: i32 = 5;
 
 pub(super) async fn run(
-    client: Client,
+    client: QueueClient,
     mapping: Mapping,
     capacity: Arc<Semaphore>,
     mut stopped: watch::Receiver<bool>,
@@ -41,21 +38,13 @@ pub(super) async fn run(
         while invocations.try_join_next().is_some() {}
         let Some(permits) = acquire_permits(&client, &mapping, &capacity, &mut stopped).await else { break };
         let requested = i32::try_from(permits.len()).unwrap_or(1);
-        let receive = client
-            .receive_message()
-            .queue_url(&mapping.queue_url)
-            .max_number_of_messages(requested)
-            .wait_time_seconds(LONG_POLL_S)
-            .message_system_attribute_names(MessageSystemAttributeName::All)
-            .send();
         let received = tokio::select! {
-            received = receive => received,
+            received = client.receive(&mapping.queue_url, requested) => received,
             _ = stopped.changed() => break,
         };
         let messages = match received {
-            Ok(received) => received.messages.unwrap_or_default(),
-            Err(error) => {
-                let problem = error.message().map_or_else(|| error.to_string(), str::to_owned);
+            Ok(messages) => messages,
+            Err(problem) => {
                 tracing::warn!(mapping = mapping.name, "Receiving for {} failed: {problem}", mapping.name);
                 tokio::time::sleep(RECEIVE_RETRY_WAIT).await;
                 continue;
@@ -64,7 +53,7 @@ pub(super) async fn run(
         let mut permits = permits.into_iter();
         let mut messages = messages.into_iter().peekable();
         while messages.peek().is_some() {
-            let batch: Vec<Message> =
+            let batch: Vec<SqsMessage> =
                 messages.by_ref().take(mapping.batch_size.clamp(1, RECEIVE_MAX)).collect();
             let acquired: Vec<OwnedSemaphorePermit> = permits.by_ref().take(batch.len()).collect();
             let (client, mapping, deleter) = (client.clone(), mapping.clone(), deleter.clone());
@@ -80,7 +69,7 @@ pub(super) async fn run(
 
 /// Returns permits for new messages: at least one, and more if they become free at the same time.
 async fn acquire_permits(
-    client: &Client,
+    client: &QueueClient,
     mapping: &Mapping,
     capacity: &Arc<Semaphore>,
     stopped: &mut watch::Receiver<bool>,
@@ -108,7 +97,7 @@ async fn acquire_permits(
 }
 
 /// Counts the mapping among those that want a place while its queue has messages.
-async fn want_place(client: &Client, mapping: &Mapping) -> Infallible {
+async fn want_place(client: &QueueClient, mapping: &Mapping) -> Infallible {
     let Some(places_wanted) = &mapping.places_wanted else { return std::future::pending().await };
     loop {
         let wanted = has_messages(client, mapping).await.then(|| Wanted::new(places_wanted));
@@ -117,9 +106,9 @@ async fn want_place(client: &Client, mapping: &Mapping) -> Infallible {
     }
 }
 
-async fn has_messages(client: &Client, mapping: &Mapping) -> bool {
+async fn has_messages(client: &QueueClient, mapping: &Mapping) -> bool {
     let name = QueueAttributeName::ApproximateNumberOfMessages;
-    let asked = client.get_queue_attributes().queue_url(&mapping.queue_url).attribute_names(name.clone());
+    let asked = client.sdk.get_queue_attributes().queue_url(&mapping.queue_url).attribute_names(name.clone());
     let found = asked.send().await.ok().and_then(|found| found.attributes);
     found.and_then(|found| found.get(&name)?.parse::<u64>().ok()).is_some_and(|count| count > 0)
 }
@@ -140,13 +129,13 @@ impl Drop for Wanted<'_> {
     }
 }
 
-async fn invoke(client: &Client, mapping: &Mapping, deleter: &Deleter, batch: Vec<Message>) {
+async fn invoke(client: &QueueClient, mapping: &Mapping, deleter: &Deleter, batch: Vec<SqsMessage>) {
     let receipts: HashMap<String, String> = batch
         .iter()
         .filter_map(|message| Some((message.message_id.clone()?, message.receipt_handle.clone()?)))
         .collect();
     let mut event = SqsEvent::default();
-    event.records = batch.into_iter().map(|message| record(message, &mapping.queue_url)).collect();
+    event.records = batch;
     let deadline = bench_clock::now().plus(mapping.timeout);
     // A separate task, so that a panic ends only this invocation. The task ends with the host.
     let mut invocation = AbortOnDropHandle::new(tokio::spawn((mapping.handler)(event, deadline)));
@@ -171,9 +160,10 @@ async fn invoke(client: &Client, mapping: &Mapping, deleter: &Deleter, batch: Ve
     }
 }
 
-async fn redeliver_soon(client: &Client, mapping: &Mapping, receipts: impl Iterator<Item = String>) {
+async fn redeliver_soon(client: &QueueClient, mapping: &Mapping, receipts: impl Iterator<Item = String>) {
     for receipt in receipts {
-        let change = client.change_message_visibility().queue_url(&mapping.queue_url).receipt_handle(receipt);
+        let change =
+            client.sdk.change_message_visibility().queue_url(&mapping.queue_url).receipt_handle(receipt);
         if let Err(error) = change.visibility_timeout(REDELIVERY_DELAY_S).send().await {
             let problem = error.message().map_or_else(|| error.to_string(), str::to_owned);
             tracing::warn!(
@@ -183,23 +173,4 @@ async fn redeliver_soon(client: &Client, mapping: &Mapping, receipts: impl Itera
             );
         }
     }
-}
-
-fn record(message: Message, queue_url: &str) -> SqsMessage {
-    let mut record = SqsMessage::default();
-    record.message_id = message.message_id;
-    record.receipt_handle = message.receipt_handle;
-    record.body = message.body;
-    record.md5_of_body = message.md5_of_body;
-    record.attributes = message
-        .attributes
-        .unwrap_or_default()
-        .into_iter()
-        .map(|(name, value)| (name.as_str().to_owned(), value))
-        .collect();
-    record.event_source = Some("aws:sqs".to_owned());
-    let queue_name = queue_url.rsplit('/').next().unwrap_or_default();
-    record.event_source_arn = Some(format!("arn:aws:sqs:{REGION}:{ACCOUNT_ID}:{queue_name}"));
-    record.aws_region = Some(REGION.to_owned());
-    record
 }

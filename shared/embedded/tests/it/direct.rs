@@ -6,13 +6,15 @@ use std::sync::{Arc, Mutex};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::operation::batch_get_item::BatchGetItemInput;
 use aws_sdk_dynamodb::operation::batch_get_item::builders::BatchGetItemInputBuilder;
+use aws_sdk_dynamodb::operation::batch_write_item::BatchWriteItemInput;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsInput;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemInput;
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemInputBuilder;
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::{
-    AttributeDefinition, AttributeValue, BillingMode, Delete, KeySchemaElement, KeyType, KeysAndAttributes,
-    ReturnConsumedCapacity, ReturnValue, ScalarAttributeType, TransactWriteItem, Update,
+    AttributeDefinition, AttributeValue, BillingMode, Delete, DeleteRequest, KeySchemaElement, KeyType,
+    KeysAndAttributes, PutRequest, ReturnConsumedCapacity, ReturnValue, ScalarAttributeType,
+    TransactWriteItem, Update, WriteRequest,
 };
 use bench_embedded::{DirectTables, Durability, Embedded, EmbeddedOptions, Faults, Recorder};
 
@@ -122,15 +124,26 @@ async fn effects_and_records_are_those_of_the_sdk() {
     let directly = world.tables.batch_get_item(&read(&names)).await.unwrap().responses.unwrap();
     assert_eq!(by_sdk, directly);
     assert_eq!(by_sdk["records"].len(), 2);
+    let batch = || {
+        let put = PutRequest::builder()
+            .set_item(Some(HashMap::from([("pk".to_owned(), text("c")), ("counted".to_owned(), number(5))])));
+        let delete = DeleteRequest::builder().set_key(Some(key("missing")));
+        let put = WriteRequest::builder().put_request(put.build().unwrap()).build();
+        let delete = WriteRequest::builder().delete_request(delete.build().unwrap()).build();
+        BatchWriteItemInput::builder().request_items("records", vec![put, delete])
+    };
+    batch().send_with(&world.client).await.unwrap();
+    world.tables.batch_write_item(&batch()).await.unwrap();
     let write = || {
         TransactWriteItemsInput::builder().transact_items(counting("a", 9)).transact_items(counting("b", 9))
     };
     write().send_with(&world.client).await.unwrap();
     world.tables.transact_write_items(&write()).await.unwrap();
     let calls = std::mem::take(&mut *world.calls.lock().unwrap());
-    assert_eq!(calls.len(), 6);
+    assert_eq!(calls.len(), 8);
     assert!(calls.chunks(2).all(|pair| pair[0] == pair[1]), "{calls:?}");
-    assert_eq!((world.counted("a").await, world.counted("b").await), (Some(number(3)), Some(number(3))));
+    let counted = [world.counted("a").await, world.counted("b").await, world.counted("c").await];
+    assert_eq!(counted, [Some(number(3)), Some(number(3)), Some(number(5))]);
 }
 
 #[tokio::test]
@@ -165,6 +178,15 @@ async fn other_requests_are_not_sent() {
 
 #[tokio::test]
 async fn injected_faults_are_failures() {
+    let world_of_parts = world("unprocessed@BatchGetItem=1.0").await;
+    for name in ["a", "b"] {
+        world_of_parts.tables.update_item(&update(name)).await.unwrap();
+    }
+    let mut some = false;
+    for _ in 0..20 {
+        some |= world_of_parts.tables.batch_get_item(&read(&["a", "b"])).await.is_none();
+    }
+    assert!(some, "no part was withheld");
     for (fault, is_written) in [("throttle", false), ("conflict", false), ("lost-response", true)] {
         let world = world(&format!("{fault}@UpdateItem=1")).await;
         assert!(world.tables.update_item(&update("a")).await.is_none(), "{fault}");

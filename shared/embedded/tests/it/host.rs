@@ -41,7 +41,7 @@ async fn handlers_see_that_their_place_is_wanted() {
         timeout: PATIENCE,
         places_wanted: Some(Arc::clone(&wanted)),
     };
-    let mut host = Host::start(&sqs, vec![mapping]);
+    let mut host = Host::start(&embedded.queue_client(sqs.clone()), vec![mapping]);
     let send = async || sqs.send_message().queue_url(&queue_url).message_body("m").send().await.unwrap();
     send().await;
     // Without another message, the handler keeps its place.

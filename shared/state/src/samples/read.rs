@@ -137,7 +137,7 @@ impl State {
                 pause(attempt).await;
             }
             let input = BatchGetItemInput::builder().set_request_items(Some(left));
-            let read = self.read_once(input).await;
+            let read = self.read_part(input).await;
             let read = read.map_err(|error| StateError::sdk("read a batch", error))?;
             found.extend(read.responses.unwrap_or_default().into_values().flatten());
             left = read.unprocessed_keys.unwrap_or_default();

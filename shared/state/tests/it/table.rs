@@ -4,6 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use aws_sdk_dynamodb::operation::batch_get_item::BatchGetItemOutput;
 use aws_sdk_dynamodb::operation::batch_get_item::builders::BatchGetItemInputBuilder;
+use aws_sdk_dynamodb::operation::batch_write_item::builders::BatchWriteItemInputBuilder;
 use aws_sdk_dynamodb::operation::transact_write_items::builders::TransactWriteItemsInputBuilder;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemOutput;
 use aws_sdk_dynamodb::operation::update_item::builders::UpdateItemInputBuilder;
@@ -91,6 +92,10 @@ impl DirectTable for Direct {
         input: &'a TransactWriteItemsInputBuilder,
     ) -> BoxFuture<'a, Option<()>> {
         self.0.transact_write_items(input).boxed()
+    }
+
+    fn batch_write_item<'a>(&'a self, input: &'a BatchWriteItemInputBuilder) -> BoxFuture<'a, Option<()>> {
+        self.0.batch_write_item(input).boxed()
     }
 
     fn batch_get_item<'a>(
