@@ -89,7 +89,7 @@ impl State {
         attempt: u32,
         finished: &SampleResult,
     ) -> Result<TransactWriteItem, StateError> {
-        let (assignments, values) = finished.assignments()?;
+        let (assignments, values) = finished.assignments(attempt)?;
         let mut update = Update::builder()
             .table_name(&self.table)
             .set_key(Some(keys::sample(sample)))

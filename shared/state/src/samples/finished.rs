@@ -73,8 +73,9 @@ impl SampleResult {
         }))
     }
 
-    /// Returns the update expression's assignments and their values. Attributes without a value are removed.
-    pub(super) fn assignments(&self) -> Result<(String, Values), StateError> {
+    /// Returns the update expression's assignments and their values. Attributes without a value are removed, unless `attempt`
+    /// is the first: only an earlier attempt can have written them.
+    pub(super) fn assignments(&self, attempt: u32) -> Result<(String, Values), StateError> {
         let verdict = &self.verdict;
         let mut values = vec![
             (":outcome", text(verdict.outcome.as_str())),
@@ -133,7 +134,7 @@ impl SampleResult {
         put("judge_latency_ms", "judge_latency_ms = :judge_latency", ":judge_latency", latency);
         put("judge_model", "judge_model = :judge_model", ":judge_model", some_text(&self.judge_model));
         let mut expression = set.join(", ");
-        if !remove.is_empty() {
+        if attempt > 1 && !remove.is_empty() {
             expression.push_str(" REMOVE ");
             expression.push_str(&remove.join(", "));
         }
