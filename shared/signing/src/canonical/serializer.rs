@@ -418,6 +418,14 @@ mod tests {
     }
 
     #[test]
+    fn keys_of_maps_are_texts_like_others() {
+        let keys = ["", "\"", "\"\"", "\\", "a\"b", "\u{7f}", "é", "\n", "plain"];
+        let map: BTreeMap<&str, &str> = keys.into_iter().map(|key| (key, key)).collect();
+        let parsed = canonicalize(&serde_json::to_string(&map).unwrap()).unwrap();
+        assert_eq!(to_string(&map).unwrap(), parsed);
+    }
+
+    #[test]
     fn values_without_canonical_text_are_refused() {
         assert!(matches!(to_string(&[f64::NAN]), Err(CanonicalError::NonFinite)));
         assert!(matches!(to_string(&f32::INFINITY), Err(CanonicalError::NonFinite)));

@@ -57,5 +57,7 @@ mod tests {
     fn escapes_are_lowercase_and_pairs_above_the_base_plane() {
         assert_eq!(text("\u{10FFFF}\u{AB}"), r#""\udbff\udfff\u00ab""#);
         assert_eq!(text("/<>&'~ "), "\"/<>&'~ \"");
+        assert_eq!(text("ab\"\\c\u{7f}d\u{1}\né"), r#""ab\"\\c\u007fd\u0001\n\u00e9""#);
+        assert_eq!(text(""), "\"\"");
     }
 }

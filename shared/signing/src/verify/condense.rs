@@ -8,7 +8,7 @@ use std::io::{self, Read};
 
 use serde::de::IgnoredAny;
 
-use super::guard::plain_length;
+use super::guard::TextState;
 
 /// Nesting depth of samples: document, benchmarks, benchmark, items, sample. Nothing that a verification reads is as deep.
 const SAMPLE_DEPTH: u32 = 5;
@@ -31,8 +31,7 @@ pub(super) struct Condenser<R> {
     /// True while a sample passes unchanged because it is too long.
     is_passing: bool,
     depth: u32,
-    in_text: bool,
-    is_escaped: bool,
+    text: TextState,
 }
 
 impl<R: Read> Condenser<R> {
@@ -45,8 +44,7 @@ impl<R: Read> Condenser<R> {
             sample: Vec::new(),
             is_passing: false,
             depth: 0,
-            in_text: false,
-            is_escaped: false,
+            text: TextState::default(),
         }
     }
 
@@ -73,26 +71,12 @@ impl<R: Read> Condenser<R> {
         // Start of the bytes that are neither in the output nor in the sample yet.
         let mut rest = piece;
         let mut at = 0;
-        while let Some(&byte) = rest.get(at) {
-            if self.in_text && !self.is_escaped {
-                let plain = plain_length(rest.get(at..).unwrap_or_default());
-                if plain > 0 {
-                    at += plain;
-                    continue;
-                }
-            }
+        loop {
+            at += self.text.advance(rest.get(at..).unwrap_or_default());
+            let Some(&byte) = rest.get(at) else { break };
             at += 1;
-            if self.in_text {
-                // Otherwise, only these two bytes come here.
-                match byte {
-                    _ if self.is_escaped => self.is_escaped = false,
-                    b'\\' => self.is_escaped = true,
-                    _ => self.in_text = false,
-                }
-                continue;
-            }
             match byte {
-                b'"' => self.in_text = true,
+                b'"' => self.text.begin(),
                 b'{' | b'[' => {
                     self.depth += 1;
                     if self.depth == SAMPLE_DEPTH {

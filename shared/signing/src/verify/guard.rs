@@ -15,8 +15,7 @@ const COLLECTED_BYTES_MAX: u64 = 1 << 20;
 #[derive(Debug, Default)]
 pub(super) struct JsonGuard {
     depth: u32,
-    in_text: bool,
-    is_escaped: bool,
+    text: TextState,
     collected_bytes: u64,
     /// Bytes of a character that is split between two chunks.
     partial: Vec<u8>,
@@ -40,27 +39,16 @@ impl JsonGuard {
     fn check_shape(&mut self, bytes: &[u8]) -> Result<(), &'static str> {
         let mut rest = bytes;
         while let Some((&byte, after)) = rest.split_first() {
-            if self.in_text && !self.is_escaped {
-                let plain = plain_length(rest);
-                if plain > 0 {
-                    self.collect(plain)?;
-                    rest = rest.get(plain..).unwrap_or_default();
-                    continue;
-                }
+            let text = self.text.advance(rest);
+            if text > 0 {
+                self.collect(text)?;
+                rest = rest.get(text..).unwrap_or_default();
+                continue;
             }
             rest = after;
             self.collect(1)?;
-            if self.in_text {
-                // Otherwise, only these two bytes come here.
-                match byte {
-                    _ if self.is_escaped => self.is_escaped = false,
-                    b'\\' => self.is_escaped = true,
-                    _ => self.in_text = false,
-                }
-                continue;
-            }
             match byte {
-                b'"' => self.in_text = true,
+                b'"' => self.text.begin(),
                 b'{' | b'[' => {
                     self.depth += 1;
                     self.collected_bytes = 0;
@@ -113,9 +101,39 @@ impl JsonGuard {
     }
 }
 
-/// Returns the number of bytes before the next quotation mark or backslash.
-pub(super) fn plain_length(bytes: &[u8]) -> usize {
-    memchr::memchr2(b'"', b'\\', bytes).unwrap_or(bytes.len())
+/// State of a scan with regard to texts, in which brackets and commas mean nothing.
+#[derive(Debug, Default)]
+pub(super) struct TextState {
+    in_text: bool,
+    is_escaped: bool,
+}
+
+impl TextState {
+    /// Begins a text, after its first quotation mark.
+    pub(super) fn begin(&mut self) {
+        self.in_text = true;
+    }
+
+    /// Returns how many bytes belong to the text that has begun, with its last quotation mark; 0 outside of texts.
+    pub(super) fn advance(&mut self, bytes: &[u8]) -> usize {
+        let mut length = 0;
+        while self.in_text {
+            let rest = bytes.get(length..).unwrap_or_default();
+            if self.is_escaped {
+                let Some(_) = rest.first() else { break };
+                self.is_escaped = false;
+                length += 1;
+                continue;
+            }
+            let Some(at) = memchr::memchr2(b'"', b'\\', rest) else { return bytes.len() };
+            length += at + 1;
+            match rest.get(at) {
+                Some(b'"') => self.in_text = false,
+                _ => self.is_escaped = true,
+            }
+        }
+        length
+    }
 }
 
 #[cfg(test)]

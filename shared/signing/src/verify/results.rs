@@ -71,8 +71,10 @@ pub(super) fn hash_and_parse(mut reader: impl Read) -> io::Result<(String, Resul
         }
         Err(error) if error.is_io() => return Err(error.into()),
         Err(error) if error.is_data() => {
-            let text =
-                format!("Results JSON does not have the expected form: {}", quote_short(&error.to_string()));
+            // Its position is that in the condensed text.
+            let text = error.to_string();
+            let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(text, _)| text);
+            let text = format!("Results JSON does not have the expected form: {}", quote_short(text));
             Err(Refusal::new(Reason::ResultsWrongTypes, text))
         }
         Err(_) => Err(Refusal::new(Reason::ResultsNotJson, "Results JSON is invalid")),
