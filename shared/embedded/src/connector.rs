@@ -104,7 +104,7 @@ impl HttpConnector for Connector {
 pub(crate) type RouteResult = Result<HttpResponse, ConnectorError>;
 type Caller = Option<&'static str>;
 
-/// What fault injection does to a request to DynamoDB that is run.
+/// Effects of fault injection on a request to DynamoDB that is run.
 struct Admitted {
     withheld: WithheldRequests,
     response_lost: bool,

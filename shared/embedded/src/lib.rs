@@ -3,7 +3,9 @@
 //! [`Embedded::open`] opens the services in one data directory and returns an [`aws_types::SdkConfig`] whose HTTP
 //! client answers inside the process, without sockets and without a second storage layer. DynamoDB is `dynoxide` on a
 //! SQLite file, SQS is a durable queue on SQLite, S3 is `s3s` with content files; of KMS, SNS and Secrets Manager only
-//! the required actions exist. The code above uses the ordinary AWS SDK and can't tell the difference.
+//! the required actions exist. The code above uses the ordinary AWS SDK and can't tell the difference, but for the requests that every
+//! sample makes: [`Embedded::connector_for`], [`Embedded::direct_tables_for`] and [`Embedded::queue_client`] serve them without HTTP
+//! or without a signature.
 //!
 //! Invariants:
 //! - One owner at a time: the data directory is locked. So messages and leases that were held when the last owner ended

@@ -43,7 +43,7 @@ impl State {
         let mut resends = 0;
         loop {
             let input = TransactWriteItemsInput::builder().set_transact_items(Some(items.clone()));
-            let error = match self.write_once(input).await {
+            let error = match self.transact_without_retries(input).await {
                 Ok(()) => return Ok(Ok(())),
                 Err(error) => error,
             };

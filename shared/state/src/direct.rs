@@ -5,7 +5,7 @@
 
 use std::fmt::Debug;
 
-use aws_sdk_dynamodb::error::SdkError;
+use aws_sdk_dynamodb::error::{DisplayErrorContext, SdkError};
 use aws_sdk_dynamodb::operation::batch_get_item::builders::BatchGetItemInputBuilder;
 use aws_sdk_dynamodb::operation::batch_get_item::{BatchGetItemError, BatchGetItemOutput};
 use aws_sdk_dynamodb::operation::batch_write_item::builders::BatchWriteItemInputBuilder;
@@ -59,8 +59,8 @@ impl State {
         input.send_with(&self.client).await
     }
 
-    /// Sends a transaction without retries by the SDK.
-    pub(crate) async fn write_once(
+    /// Sends a transaction without retries by the SDK. A caller that retries it treats its own earlier write as success.
+    pub(crate) async fn transact_without_retries(
         &self,
         input: TransactWriteItemsInputBuilder,
     ) -> Result<(), SdkError<TransactWriteItemsError>> {
@@ -70,6 +70,19 @@ impl State {
             return Ok(());
         }
         input.send_with(&self.once).await.map(drop)
+    }
+
+    /// Sends a transaction once. Returns false if it failed or its outcome is unknown.
+    pub(crate) async fn transact_once(&self, input: TransactWriteItemsInputBuilder) -> bool {
+        if let Some(table) = &self.direct {
+            return table.transact_write_items(&input).await.is_some();
+        }
+        let sent = input.send_with(&self.once).await;
+        if let Err(error) = &sent {
+            let error = DisplayErrorContext(error);
+            tracing::debug!(%error, "A transaction failed: {error}");
+        }
+        sent.is_ok()
     }
 
     /// Writes a batch. The output names what wasn't processed.

@@ -152,7 +152,8 @@ fn to_stored(record: &Record) -> Option<StoredRecord> {
     record.iter().map(|(name, value)| Some((name.clone(), to_stored_value(value)?))).collect()
 }
 
-/// Returns `None` for a type that this version of the SDK doesn't know.
+/// Returns `None` for sets, whose rules the parser of requests checks, and for unknown types. Numbers aren't checked before they
+/// are stored.
 fn to_stored_value(value: &AttributeValue) -> Option<stored::AttributeValue> {
     use stored::AttributeValue as Stored;
     Some(match value {
@@ -163,7 +164,6 @@ fn to_stored_value(value: &AttributeValue) -> Option<stored::AttributeValue> {
         AttributeValue::Null(value) => Stored::NULL(*value),
         AttributeValue::L(values) => Stored::L(values.iter().map(to_stored_value).collect::<Option<_>>()?),
         AttributeValue::M(values) => Stored::M(to_stored(values)?),
-        // Sets have rules of their own, which the parser of requests checks.
         _ => return None,
     })
 }

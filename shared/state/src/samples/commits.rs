@@ -12,7 +12,6 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use aws_sdk_dynamodb::error::DisplayErrorContext;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsInput;
 use bench_domain::{SampleRef, Spending};
 use tokio::sync::oneshot;
@@ -168,12 +167,7 @@ impl State {
         let Ok(items) = finishes.chain(additions).collect::<Result<Vec<_>, _>>() else { return false };
         // Sent once: a sample that is committed alone finds out what happened, and repeats what has to be repeated.
         let input = TransactWriteItemsInput::builder().set_transact_items(Some(items));
-        let sent = self.write_once(input).await;
-        if let Err(error) = &sent {
-            let error = DisplayErrorContext(error);
-            tracing::debug!(%error, samples = samples.len(), "Samples are committed alone: {error}");
-        }
-        sent.is_ok()
+        self.transact_once(input).await
     }
 }
 
