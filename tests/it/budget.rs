@@ -57,8 +57,8 @@ async fn check_stopped_after(
 fn a_run_stops_at_its_budget_and_keeps_what_was_answered() {
     const BUDGET: u64 = 50 * TOKENS;
     runtime().block_on(async {
-        let world =
-            World::start(slow_settings(), |request| Reply::Text(data::right_answer(&request.item))).await;
+        let settings = Settings { groups_commits: false, ..slow_settings() };
+        let world = World::start(settings, |request| Reply::Text(data::right_answer(&request.item))).await;
         let run = Order::mmlu_pro(300).with_aime(10).with_budget_tokens(BUDGET).place(&world).await;
         let count = check_stopped(&world, run, BUDGET, 1).await;
         // Every question asked was paid for: all of them were answered, counted and graded.
@@ -222,8 +222,9 @@ fn a_budget_survives_kills() {
     const BUDGET: u64 = 100 * TOKENS;
     const KILLS: u64 = 3;
     runtime().block_on(async {
+        let settings = Settings { groups_commits: false, ..slow_settings() };
         let mut world =
-            World::start(slow_settings(), |request| Reply::Text(data::right_answer(&request.item))).await;
+            World::start(settings, |request| Reply::Text(data::right_answer(&request.item))).await;
         let run = Order::mmlu_pro(300).with_budget_tokens(BUDGET).place(&world).await;
         for nth in 1..=KILLS {
             world.wait_until("some progress", || async { world.model.total() >= nth * 25 }).await;

@@ -45,6 +45,30 @@ fn killed_only_what_was_in_flight_is_asked_twice() {
     });
 }
 
+/// The deployed functions, and older versions on one machine, plan several shards and commit each sample alone.
+#[test]
+fn a_run_with_several_shards_goes_on_where_new_runs_have_one() {
+    const ITEMS: usize = 300;
+    runtime().block_on(async {
+        let latency = Duration::from_millis(10);
+        let settings =
+            Settings { groups_commits: false, concurrency: CONCURRENCY, latency, ..Settings::default() };
+        let mut world =
+            World::start(settings, |request| Reply::Text(data::mostly_right_answer(request))).await;
+        let older = Order::mmlu_pro(ITEMS).place(&world).await;
+        world.wait_until("some progress", || async { world.model.total() >= 100 }).await;
+        world.settings.groups_commits = true;
+        let world = world.reopen(Shutdown::Killed).await;
+        let newer = Order::mmlu_pro(ITEMS).place(&world).await;
+        for (run, shards) in [(older, 2), (newer, 1)] {
+            assert_eq!(world.wait_for_end(run).await, RunStatus::Succeeded);
+            check(&world, run, Expected::SUCCEEDED).await;
+            let found = world.stored_run(run).await;
+            assert_eq!(found.benchmarks[0].plan.as_ref().unwrap().shards, shards);
+        }
+    });
+}
+
 /// Stopped while the provider asked to wait: the waits continue, and no attempt is lost.
 #[test]
 fn waits_survive_a_restart() {

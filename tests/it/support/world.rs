@@ -41,6 +41,8 @@ pub(crate) struct Settings {
     pub(crate) kms: bool,
     /// Options of the sandbox host. `None` for no host.
     pub(crate) sandboxes: Option<Options>,
+    /// If false, samples are committed and counted as by deployed functions: alone, and in several shards.
+    pub(crate) groups_commits: bool,
     /// Number of calls for which each operation of the scripted sandbox host is running. `None` for no such host.
     pub(crate) scripted: Option<u32>,
 }
@@ -56,6 +58,7 @@ impl Default for Settings {
             vars: &[],
             kms: false,
             sandboxes: None,
+            groups_commits: true,
             scripted: None,
         }
     }
@@ -69,7 +72,7 @@ pub(crate) struct World {
     pub(crate) sandboxes: Option<SandyServer>,
     /// The scripted sandbox host, if there is one.
     pub(crate) scripted: Option<ScriptedHost>,
-    settings: Settings,
+    pub(crate) settings: Settings,
     dir: tempfile::TempDir,
 }
 
@@ -313,6 +316,7 @@ async fn open_stack(dir: &Path, settings: &Settings, sandboxes: Option<String>) 
         let mut options = StackOptions::new(dir.join("data"));
         options.durability = Durability::Normal;
         options.concurrency = settings.concurrency;
+        options.groups_commits = settings.groups_commits;
         options.retry_delay = Duration::ZERO;
         options.recorder = settings.recorder.clone();
         options.faults = (!settings.faults.is_empty()).then(|| settings.faults.parse().unwrap());
