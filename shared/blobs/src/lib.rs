@@ -140,6 +140,11 @@ impl Blobs {
 
     /// Writes an object unless the key exists. Returns true if it was written.
     pub async fn put_new(&self, key: &str, body: Bytes, content_type: &str) -> Result<bool, BlobError> {
+        if let Some(client) = &self.unsigned
+            && let Some(is_new) = client.put_new(key, &body, content_type).await
+        {
+            return Ok(is_new);
+        }
         let put = self
             .client
             .put_object()

@@ -1,9 +1,9 @@
 //! Requests to a bucket in the same process, which trusts its callers.
 //!
 //! The SDK resolves an endpoint, signs, measures and retries each request, which costs more CPU time than storing a small
-//! object does. The embedded services need none of that from a caller in their own process, so the two requests that are
-//! made for every sample are built here. Any other response than success is left to the SDK, which repeats the request
-//! and says what is wrong.
+//! object does. The embedded services need none of that from a caller in their own process, so the requests that are
+//! made for every sample, and that for every turn of an agent, are built here. Any other response than success is left to
+//! the SDK, which repeats the request and says what is wrong.
 
 use aws_sdk_s3::primitives::{ByteStream, SdkBody};
 use aws_smithy_runtime_api::client::http::{HttpConnector, SharedHttpConnector};
@@ -30,17 +30,32 @@ impl UnsignedClient {
 
     /// Writes an object, or replaces it. Returns true once it is stored.
     pub(crate) async fn put(&self, key: &str, body: &Bytes, content_type: &str) -> bool {
-        if body.len() > BODY_BYTES_MAX {
-            return false;
+        let Some(request) = self.put_request(key, body, content_type) else { return false };
+        self.connector.call(request).await.is_ok_and(|response| response.status().is_success())
+    }
+
+    /// Writes an object unless the key exists. Returns true if it was written, false if the key exists, and `None` if neither
+    /// is known.
+    pub(crate) async fn put_new(&self, key: &str, body: &Bytes, content_type: &str) -> Option<bool> {
+        let mut request = self.put_request(key, body, content_type)?;
+        request.headers_mut().try_insert("if-none-match", "*").ok()?;
+        let status = self.connector.call(request).await.ok()?.status();
+        match status.as_u16() {
+            412 => Some(false),
+            _ => status.is_success().then_some(true),
         }
-        let Some(mut request) = self.request("PUT", key, SdkBody::from(body.clone())) else { return false };
+    }
+
+    fn put_request(&self, key: &str, body: &Bytes, content_type: &str) -> Option<HttpRequest> {
+        if body.len() > BODY_BYTES_MAX {
+            return None;
+        }
+        let mut request = self.request("PUT", key, SdkBody::from(body.clone()))?;
         let length = body.len().to_string();
         for (name, value) in [("content-type", content_type.to_owned()), ("content-length", length)] {
-            if request.headers_mut().try_insert(name, value).is_err() {
-                return false;
-            }
+            request.headers_mut().try_insert(name, value).ok()?;
         }
-        self.connector.call(request).await.is_ok_and(|response| response.status().is_success())
+        Some(request)
     }
 
     /// Reads an object of at most [`OBJECT_BYTES_MAX`]. Returns `Some(None)` if it doesn't exist, and `None` if it could not
@@ -138,8 +153,15 @@ mod tests {
             world.unsigned.put("a", Bytes::from(vec![b'x'; length]), "text/plain").await.unwrap();
             world.unsigned.get("a").await.unwrap();
             world.unsigned.get("missing").await.unwrap();
+            let key = format!("new/{length}");
+            for is_new in [true, false] {
+                let put = world.unsigned.put_new(&key, Bytes::from(vec![b'x'; length]), "text/plain").await;
+                assert_eq!(put.unwrap(), is_new);
+            }
             let calls = std::mem::take(&mut *world.calls.lock().unwrap());
-            assert_eq!(calls, ["PutObject 200", "GetObject 200", "GetObject 404"], "{length}");
+            let expected =
+                ["PutObject 200", "GetObject 200", "GetObject 404", "PutObject 200", "PutObject 412"];
+            assert_eq!(calls, expected, "{length}");
         }
     }
 

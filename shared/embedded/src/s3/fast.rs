@@ -28,8 +28,8 @@ use super::store::{Store, WriteCondition};
 const METADATA: &str = "x-amz-meta-";
 const CHECKSUM_TYPE: HeaderName = HeaderName::from_static("x-amz-checksum-type");
 
-/// Answers an unconditional PutObject (at most [`INLINE_BYTES_MAX`] bytes, in memory), GetObject, HeadObject or
-/// DeleteObject in path style. Returns `None` for any other request, which the protocol layer must handle.
+/// Answers an unconditional PutObject, or one for a new key (at most [`INLINE_BYTES_MAX`] bytes, in memory), and an
+/// unconditional GetObject, HeadObject or DeleteObject, in path style. Returns `None` for any other request, which the protocol layer must handle.
 ///
 /// Signatures and the signed payload hash aren't checked; checksums, Content-MD5 and Content-Length are.
 pub async fn try_handle(store: &Store, request: &http::Request<SdkBody>) -> Option<Response<SdkBody>> {
@@ -42,9 +42,10 @@ pub async fn try_handle(store: &Store, request: &http::Request<SdkBody>) -> Opti
     let operation = request.uri().query();
     let method = request.method();
     if *method == Method::PUT && matches!(operation, None | Some("x-id=PutObject")) {
-        let (attrs, declared) = put_headers(headers)?;
+        let (attrs, declared, condition) = put_headers(headers)?;
         let body = request.body().bytes().filter(|body| body.len() <= INLINE_BYTES_MAX)?;
-        let stored = put(store, bucket, &key, attrs, &declared, Bytes::copy_from_slice(body)).await;
+        let stored =
+            put(store, bucket, &key, condition, attrs, &declared, Bytes::copy_from_slice(body)).await;
         return finish(false, stored.map(|stored| stored_response(&stored)));
     }
     if *method == Method::GET && matches!(operation, None | Some("x-id=GetObject")) {
@@ -80,12 +81,13 @@ async fn put(
     store: &Store,
     bucket: &str,
     key: &str,
+    condition: WriteCondition,
     attrs: Attrs,
     declared: &DeclaredBody,
     body: Bytes,
 ) -> S3Result<StoredObject> {
     let received = receive_bytes(body, declared)?;
-    put_received(store, bucket.to_owned(), key.to_owned(), WriteCondition::Always, attrs, received).await
+    put_received(store, bucket.to_owned(), key.to_owned(), condition, attrs, received).await
 }
 
 /// Returns the response; an error becomes the response that the protocol layer would send.
@@ -145,9 +147,10 @@ fn is_envelope(name: &str) -> bool {
 }
 
 /// Parses the headers of an upload; `None` unless all of them are known and simple.
-fn put_headers(headers: &HeaderMap) -> Option<(Attrs, DeclaredBody)> {
+fn put_headers(headers: &HeaderMap) -> Option<(Attrs, DeclaredBody, WriteCondition)> {
     let mut attrs = Attrs::default();
     let mut declared = DeclaredBody::default();
+    let mut condition = WriteCondition::Always;
     for (name, value) in headers {
         let name = name.as_str();
         let value = value.to_str().ok().filter(|value| !value.is_empty())?;
@@ -167,6 +170,7 @@ fn put_headers(headers: &HeaderMap) -> Option<(Attrs, DeclaredBody)> {
             continue;
         }
         match name {
+            "if-none-match" if value == "*" => condition = WriteCondition::Absent,
             "content-length" => declared.length = Some(value.parse().ok()?),
             "content-md5" => declared.md5 = owned(),
             "content-type" => attrs.content_type = owned(),
@@ -180,7 +184,7 @@ fn put_headers(headers: &HeaderMap) -> Option<(Attrs, DeclaredBody)> {
             }
         }
     }
-    Some((attrs, declared))
+    Some((attrs, declared, condition))
 }
 
 /// Parses the range of a read and the checksum mode; `None` if there are other headers.

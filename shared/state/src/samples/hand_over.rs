@@ -1,5 +1,6 @@
 //! Handovers of a claimed sample to a later stage or question, and checkpoints of stages.
 
+use aws_sdk_dynamodb::operation::update_item::UpdateItemInput;
 use aws_sdk_dynamodb::types::{
     AttributeValue, ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update,
 };
@@ -122,13 +123,13 @@ impl State {
                 format!("stage `{}` keeps no checkpoints", stage.as_str()),
             ));
         };
-        let mut update = self.client.update_item();
+        let mut update = UpdateItemInput::builder();
         let mut expression = "SET #checkpoint = :checkpoint".to_owned();
         if is_progress {
             expression += ", unended = :this";
             update = update.expression_attribute_values(":this", number(1));
         }
-        let saved = update
+        let update = update
             .table_name(&self.table)
             .set_key(Some(keys::sample(sample)))
             .update_expression(expression)
@@ -137,10 +138,8 @@ impl State {
             .expression_attribute_names("#checkpoint", attribute)
             .expression_attribute_values(":claimed", text("claimed"))
             .expression_attribute_values(":attempt", number(attempt))
-            .expression_attribute_values(":checkpoint", json(attribute, checkpoint)?)
-            .send()
-            .await;
-        condition_held("save a sample's checkpoint", saved)
+            .expression_attribute_values(":checkpoint", json(attribute, checkpoint)?);
+        condition_held("save a sample's checkpoint", self.update(update).await)
     }
 
     /// Opens the sample for its next turn, and sets `cleared` to this attempt: later attempts don't look for answers that

@@ -119,6 +119,8 @@ async fn both_paths_give_the_same_responses() {
         }
         let _ = put(&client).checksum_crc32("AAAAAA==").send().await;
         let _ = put(&client).content_md5("AAAA").send().await;
+        // The key exists.
+        let _ = put(&client).if_none_match("*").send().await;
         let _ = put(&client).metadata("big", "x".repeat(3000)).send().await;
     }
     let _ = client.put_object().bucket("no-such-bucket").key("k").send().await;
@@ -156,7 +158,7 @@ async fn other_requests_are_left_to_the_protocol_layer() {
     let client = Client::from_conf(config(&endpoint(&store), false).interceptor(tap.clone()).build());
     let put = || client.put_object().bucket(BUCKET).key("k");
     let get = || client.get_object().bucket(BUCKET).key("k");
-    let _ = put().if_none_match("*").send().await;
+    let _ = put().if_none_match("\"x\"").send().await;
     let _ = put().if_match("\"x\"").send().await;
     let _ = put().metadata("a", "Grüße").send().await;
     let _ = put().sse_customer_algorithm("AES256").send().await;
