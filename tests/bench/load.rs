@@ -3,7 +3,7 @@
 //!
 //! A local model server streams answers about ten-option items from a local file; `bench run` processes them as a user
 //! would run it, and `bench verify` checks its archive. Prints the processor time of both commands per item, peak
-//! resident memory, and samples in flight, each beside its aim. Uses loopback only and ends by itself.
+//! resident memory, and requests in flight, each beside its aim. Uses loopback only and ends by itself.
 //! `cargo run --release -p bench-tests --bin bench-load`; a name runs only that scenario.
 
 use std::fs;
@@ -19,6 +19,8 @@ use bench_tests::process::run_to_end;
 use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
 
+/// Number of passes of a scenario that takes a second or two: the one with the median processor time is printed.
+const PASSES: usize = 3;
 /// Events of a streamed answer.
 const ANSWER_EVENTS: usize = 50;
 /// Aims of a sample: processor time, growth with the size of a run or of its prompts, growth of memory with the size of a run.
@@ -54,11 +56,14 @@ const SCENARIOS: [Scenario; 7] = [
     Scenario { name: "750 x 5s", concurrency: 750, latency: Duration::from_secs(5), ..NORMAL },
 ];
 
-/// Resources of a scenario.
+/// Resources of a pass of a scenario.
 struct Measured {
     /// Of each item.
     cpu_ms: f64,
     peak_mib: f64,
+    run_seconds: f64,
+    /// Maximum number of requests in flight, and the time from the first request to it.
+    flying: (u64, Duration),
 }
 
 #[tokio::main]
@@ -131,10 +136,40 @@ async fn measure(scenario: &Scenario, bench: &Path) -> anyhow::Result<Measured> 
     let bare = run_to_end(&mut bare, || ()).await?;
     drop(server);
 
+    let count = if scenario.items == NORMAL.items && scenario.latency.is_zero() { PASSES } else { 1 };
+    let mut passes = Vec::with_capacity(count);
+    for _ in 0..count {
+        passes.push(pass(scenario, bench, &dataset).await?);
+    }
+    passes.sort_by(|a, b| a.cpu_ms.total_cmp(&b.cpu_ms));
+    let measured = passes.swap_remove(count / 2);
+    println!(
+        "{:<11} {:>6} {:>5} KB {:>5} {:>10} {:>6.2} {:>6.2} {:>8.3} {:>5.0} {:>7.2} {:>13}",
+        scenario.name,
+        scenario.items,
+        prompt_bytes / 1_000,
+        scenario.concurrency,
+        scenario.durability,
+        measured.cpu_ms,
+        measured.cpu_ms / CPU_MS_AIM,
+        bare.cpu_ms / scenario.items as f64,
+        measured.peak_mib,
+        measured.run_seconds,
+        match scenario.latency.is_zero() {
+            true => "-".to_owned(),
+            false => format!("{} in {:.2} s", measured.flying.0, measured.flying.1.as_secs_f64()),
+        },
+    );
+    Ok(measured)
+}
+
+/// Runs the scenario once, and verifies its archive.
+async fn pass(scenario: &Scenario, bench: &Path, dataset: &Path) -> anyhow::Result<Measured> {
+    let dir = tempfile::tempdir()?;
     let server = ModelServer::start(scenario.latency, Arc::new(|_| streamed())).await?;
     let output = dir.path().join("result.json");
-    let mut run = run_of_items(bench, &server.base_url(), &dataset, dir.path());
-    run.args(["--concurrency", &concurrency, "--durability", scenario.durability])
+    let mut run = run_of_items(bench, &server.base_url(), dataset, dir.path());
+    run.args(["--concurrency", &scenario.concurrency.to_string(), "--durability", scenario.durability])
         .stdout(fs::File::create(&output)?);
     let (mut began, mut flying) = (None, (0, Duration::ZERO));
     let used = run_to_end(&mut run, || {
@@ -156,26 +191,12 @@ async fn measure(scenario: &Scenario, bench: &Path) -> anyhow::Result<Measured> 
     let mut verify = Command::new(bench);
     verify.args(["verify", "--data-dir"]).arg(dir.path().join("data")).args(&archives).stdout(Stdio::null());
     let verified = run_to_end(&mut verify, || ()).await?;
-    let count = scenario.items as f64;
-    let cpu_ms = (used.cpu_ms + verified.cpu_ms) / count;
-    println!(
-        "{:<11} {:>6} {:>5} KB {:>5} {:>10} {:>6.2} {:>6.2} {:>8.3} {:>5.0} {:>7.2} {:>13}",
-        scenario.name,
-        scenario.items,
-        prompt_bytes / 1_000,
-        scenario.concurrency,
-        scenario.durability,
-        cpu_ms,
-        cpu_ms / CPU_MS_AIM,
-        bare.cpu_ms / count,
-        used.peak_mib,
-        seconds,
-        match scenario.latency.is_zero() {
-            true => "-".to_owned(),
-            false => format!("{} in {:.2} s", flying.0, flying.1.as_secs_f64()),
-        },
-    );
-    Ok(Measured { cpu_ms, peak_mib: used.peak_mib })
+    Ok(Measured {
+        cpu_ms: (used.cpu_ms + verified.cpu_ms) / scenario.items as f64,
+        peak_mib: used.peak_mib,
+        run_seconds: seconds,
+        flying,
+    })
 }
 
 /// Builds an answer in [`ANSWER_EVENTS`] events.
