@@ -68,6 +68,7 @@ pub mod access;
 mod agents;
 mod attributes;
 mod body_ref;
+mod calls;
 mod client;
 mod compare;
 mod conflict;
