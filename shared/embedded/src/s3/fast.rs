@@ -29,7 +29,8 @@ const METADATA: &str = "x-amz-meta-";
 const CHECKSUM_TYPE: HeaderName = HeaderName::from_static("x-amz-checksum-type");
 
 /// Answers an unconditional PutObject, or one for a new key (at most [`INLINE_BYTES_MAX`] bytes, in memory), and an
-/// unconditional GetObject, HeadObject or DeleteObject, in path style. Returns `None` for any other request, which the protocol layer must handle.
+/// unconditional GetObject, HeadObject or DeleteObject, in path style. Returns `None` for any other request, which the
+/// protocol layer must handle.
 ///
 /// Signatures and the signed payload hash aren't checked; checksums, Content-MD5 and Content-Length are.
 pub async fn try_handle(store: &Store, request: &http::Request<SdkBody>) -> Option<Response<SdkBody>> {
