@@ -101,7 +101,7 @@ impl JsonGuard {
     }
 }
 
-/// State of a scan with regard to texts, in which brackets and commas mean nothing.
+/// State of a scan with regard to texts, where brackets and commas mean nothing.
 #[derive(Debug, Default)]
 pub(super) struct TextState {
     in_text: bool,
