@@ -88,7 +88,8 @@ impl QueueClient {
     }
 }
 
-fn problem<E: ProvideErrorMetadata + std::fmt::Display>(error: &E) -> String {
+/// Returns the service's message of an error, or its text.
+pub(super) fn problem<E: ProvideErrorMetadata + std::fmt::Display>(error: &E) -> String {
     error.message().map_or_else(|| error.to_string(), str::to_owned)
 }
 

@@ -7,13 +7,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use aws_lambda_events::event::sqs::{SqsEvent, SqsMessage};
-use aws_sdk_sqs::error::ProvideErrorMetadata;
 use aws_sdk_sqs::types::QueueAttributeName;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::client::QueueClient;
+use super::client::{QueueClient, problem};
 use super::delete::Deleter;
 use super::{Mapping, RECEIVE_MAX};
 
@@ -165,10 +164,9 @@ async fn redeliver_soon(client: &QueueClient, mapping: &Mapping, receipts: impl 
         let change =
             client.sdk.change_message_visibility().queue_url(&mapping.queue_url).receipt_handle(receipt);
         if let Err(error) = change.visibility_timeout(REDELIVERY_DELAY_S).send().await {
-            let problem = error.message().map_or_else(|| error.to_string(), str::to_owned);
             tracing::warn!(
                 mapping = mapping.name,
-                problem,
+                problem = problem(&error),
                 "A message is delivered again only after its visibility timeout"
             );
         }
