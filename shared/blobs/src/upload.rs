@@ -68,11 +68,13 @@ impl Upload {
         Ok(())
     }
 
-    /// Makes room for more bytes of the part. A vector that grows by itself would double once more than a part needs.
+    /// Makes room for more bytes of the part. A vector that grows by itself would double once more than a part needs, and the
+    /// parts after the first one are likely to be whole.
     fn reserve(&mut self, additional: usize) {
         let needed = self.buffer.len() + additional;
         if needed > self.buffer.capacity() {
-            let capacity = (2 * self.buffer.capacity()).clamp(needed, needed.max(PART_BYTES));
+            let likely = if self.multipart.is_some() { PART_BYTES } else { 2 * self.buffer.capacity() };
+            let capacity = likely.clamp(needed, needed.max(PART_BYTES));
             self.buffer.reserve_exact(capacity - self.buffer.len());
         }
     }

@@ -7,7 +7,7 @@
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bench_blobs::{Upload, exports_prefix};
+use bench_blobs::{BlobError, Blobs, Upload, exports_prefix};
 use bench_domain::{RunId, Timestamp};
 use bench_lambda::metrics;
 use bench_signing::{ArchiveWriter, ManifestFields, SigningKey};
@@ -15,7 +15,7 @@ use bench_state::{Results, RunWithBenchmarks};
 use futures_util::{StreamExt, stream};
 
 use crate::context::{Exports, ExportsConfig, Signing};
-use crate::file::facts::{BenchmarkFacts, RunFacts, TallySource};
+use crate::file::facts::{BenchmarkFacts, RunFacts, Tally, TallySource};
 use crate::file::item::ItemRow;
 use crate::file::lines::LinesWriter;
 use crate::file::manifest;
@@ -90,32 +90,65 @@ impl Exports {
         if let Some(object) = self.blobs.head(&key).await? {
             return Ok(built(object.length));
         }
-        let generation = found.run.generation;
-        let facts = RunFacts::gather(&self.state, found, completed_at, TallySource::of(format)).await?;
-        let mut upload = self.blobs.upload(&key, format.content_type());
-        let written = match named_key {
-            Some(named) => self.write_report(facts, named, &mut upload).await,
-            None => self.write(facts, &order, signing, &mut upload).await,
-        };
-        let written = match written {
-            Ok(()) => self.unchanged(run, generation).await,
-            Err(error) => Err(error),
-        };
-        if let Err(error) = written {
-            if let Err(abort) = upload.abort().await {
-                tracing::warn!(run.id = %run, error = %abort, "What was sent of an export stays behind: {abort}");
+        let mut files = vec![Target { order: order.clone(), key: key.clone() }];
+        if order.with_table && format == ExportFormat::Zip {
+            let table = ExportOrder::from(ExportFormat::Csv);
+            let key = self.object_key(&found, &table, None);
+            if self.blobs.head(&key).await?.is_none() {
+                files.push(Target { order: table, key });
             }
-            return Err(error);
         }
-        let length = upload.finish().await?;
+        let length = self.store(&found, completed_at, &files, named_key.as_ref(), signing.as_ref()).await?;
         if self.state.run(run).await?.is_none() {
             // The run was deleted just now, perhaps after its other files were removed: no later cleanup
             // would remove this one.
-            self.blobs.delete(&key).await?;
+            for file in &files {
+                self.blobs.delete(&file.key).await?;
+            }
             return Err(ExportError::NotFound(run));
         }
         tracing::info!(run.id = %run, export.bytes = length, "Built the {} of run {run}: {length} bytes", format.as_str());
         Ok(built(length))
+    }
+
+    /// Writes and stores the files of an export, and returns the length of the first one.
+    async fn store(
+        &self,
+        found: &RunWithBenchmarks,
+        completed_at: Timestamp,
+        files: &[Target],
+        named_key: Option<&NamedKey>,
+        signing: Option<&DatedKey>,
+    ) -> Result<u64, ExportError> {
+        let run = found.run.spec.id;
+        let mut source =
+            files.first().map_or(TallySource::Samples, |file| TallySource::of(file.order.format));
+        loop {
+            let facts = RunFacts::gather(&self.state, found.clone(), completed_at, source).await?;
+            let mut uploads: Vec<Upload> = files.iter().map(|file| file.upload(&self.blobs)).collect();
+            let written = match (named_key, uploads.as_mut_slice()) {
+                (Some(named), [upload]) => {
+                    self.write_report(facts, named, upload).await.map(|()| Written::Whole)
+                }
+                (_, uploads) => self.write(facts, files, signing, source, uploads).await,
+            };
+            let written = match written {
+                Ok(Written::Whole) => {
+                    self.unchanged(run, found.run.generation).await.map(|()| Written::Whole)
+                }
+                other => other,
+            };
+            if let Ok(Written::Whole) = written {
+                return Ok(finish(uploads).await?);
+            }
+            for upload in uploads {
+                if let Err(abort) = upload.abort().await {
+                    tracing::warn!(run.id = %run, error = %abort, "What was sent of an export stays behind: {abort}");
+                }
+            }
+            written?;
+            source = TallySource::Samples;
+        }
     }
 
     /// Returns the object key of this version of the export. Only archives depend on the signing key.
@@ -151,48 +184,64 @@ impl Exports {
         }
     }
 
+    /// Writes the files of a run, each sample to all of them.
     async fn write(
         &self,
         facts: RunFacts,
-        order: &ExportOrder,
-        signing: Option<DatedKey>,
-        upload: &mut Upload,
-    ) -> Result<(), ExportError> {
+        files: &[Target],
+        signing: Option<&DatedKey>,
+        source: TallySource,
+        uploads: &mut [Upload],
+    ) -> Result<Written, ExportError> {
         let facts = Arc::new(facts);
-        let mut renderer = Renderer::begin(&facts, &self.config, order, signing)?;
+        let renderers: Result<Vec<_>, _> =
+            files.iter().map(|file| Renderer::begin(&facts, &self.config, &file.order, signing)).collect();
+        let mut renderers = renderers?;
         for (index, benchmark) in facts.benchmarks.iter().enumerate() {
-            renderer =
-                step(upload, renderer, &facts, move |renderer, facts| match facts.benchmarks.get(index) {
+            renderers =
+                step(uploads, renderers, &facts, move |renderer, facts| match facts.benchmarks.get(index) {
                     Some(benchmark) => renderer.begin_benchmark(benchmark, facts),
                     None => Ok(()),
                 })
                 .await?;
-            renderer = self.write_samples(&facts, benchmark, renderer, upload).await?;
-            renderer =
-                step(upload, renderer, &facts, move |renderer, facts| match facts.benchmarks.get(index) {
+            let tally;
+            (renderers, tally) = self.write_samples(&facts, benchmark, renderers, uploads).await?;
+            if source == TallySource::ComparedReport && !tally.agrees_with(&benchmark.tally) {
+                return Ok(Written::SumsDiffer);
+            }
+            renderers =
+                step(uploads, renderers, &facts, move |renderer, facts| match facts.benchmarks.get(index) {
                     Some(benchmark) => renderer.end_benchmark(benchmark, facts),
                     None => Ok(()),
                 })
                 .await?;
         }
-        let config = self.config.clone();
-        let rest = tokio::task::spawn_blocking(move || renderer.finish(&facts, &config)).await??;
-        Ok(upload.write(&rest).await?)
+        for (renderer, upload) in renderers.into_iter().zip(uploads) {
+            let (facts, config) = (Arc::clone(&facts), self.config.clone());
+            let rest = tokio::task::spawn_blocking(move || renderer.finish(&facts, &config)).await??;
+            upload.write(&rest).await?;
+        }
+        Ok(Written::Whole)
     }
 
+    /// Writes the samples of a benchmark, and returns the sums over them.
     async fn write_samples(
         &self,
         facts: &Arc<RunFacts>,
         benchmark: &BenchmarkFacts,
-        mut renderer: Renderer,
-        upload: &mut Upload,
-    ) -> Result<Renderer, ExportError> {
+        mut renderers: Vec<Renderer>,
+        uploads: &mut [Upload],
+    ) -> Result<(Vec<Renderer>, Tally), ExportError> {
         let (run, record) = (facts.run.spec.id, &benchmark.record);
+        let samples_per_item = benchmark.plan().map_or(1, |plan| plan.samples_per_item);
+        let mut tally = Tally::default();
         let mut offset = 0;
         loop {
             let slots = page(&self.state, run, record, offset).await?;
             let is_last = (slots.len() as u64) < PAGE_SAMPLES;
             offset += PAGE_SAMPLES;
+            let records = slots.iter().filter_map(|slot| slot.record.as_ref());
+            records.for_each(|record| tally.add(record, samples_per_item));
             let fetch = |slot: Slot| async move {
                 let body = body(&self.blobs, run, record, &slot).await?;
                 Ok::<_, ExportError>(ItemRow::new(&facts.run, record, slot, &body))
@@ -202,16 +251,44 @@ impl Exports {
             let mut rows = std::pin::pin!(rows.ready_chunks(ROWS_AT_ONCE));
             while let Some(rows) = rows.next().await {
                 let rows = rows.into_iter().collect::<Result<Vec<_>, _>>()?;
-                renderer = step(upload, renderer, facts, move |renderer, _| {
+                renderers = step(uploads, renderers, facts, move |renderer, _| {
                     rows.iter().try_for_each(|row| renderer.item(row))
                 })
                 .await?;
             }
             if is_last {
-                return Ok(renderer);
+                return Ok((renderers, tally));
             }
         }
     }
+}
+
+/// A file of an export, and the object that it becomes.
+struct Target {
+    order: ExportOrder,
+    key: String,
+}
+
+impl Target {
+    fn upload(&self, blobs: &Blobs) -> Upload {
+        blobs.upload(&self.key, self.order.format.content_type())
+    }
+}
+
+/// Result of writing the files of an export.
+enum Written {
+    Whole,
+    /// The sums of a report aren't those of the samples.
+    SumsDiffer,
+}
+
+/// Completes the uploads, the ordered file last, and returns its length.
+async fn finish(uploads: Vec<Upload>) -> Result<u64, BlobError> {
+    let mut length = 0;
+    for upload in uploads.into_iter().rev() {
+        length = upload.finish().await?;
+    }
+    Ok(length)
 }
 
 /// A signing key, and the date of the archive.
@@ -253,20 +330,25 @@ pub(super) fn software_id(config: &ExportsConfig) -> String {
 
 /// Runs one step of rendering on a thread that may block, since compression takes time, and uploads the resulting bytes.
 async fn step(
-    upload: &mut Upload,
-    mut renderer: Renderer,
+    uploads: &mut [Upload],
+    mut renderers: Vec<Renderer>,
     facts: &Arc<RunFacts>,
-    work: impl FnOnce(&mut Renderer, &RunFacts) -> Result<(), ExportError> + Send + 'static,
-) -> Result<Renderer, ExportError> {
+    work: impl Fn(&mut Renderer, &RunFacts) -> Result<(), ExportError> + Send + 'static,
+) -> Result<Vec<Renderer>, ExportError> {
     let facts = Arc::clone(facts);
-    let (renderer, bytes) = tokio::task::spawn_blocking(move || {
-        work(&mut renderer, &facts)?;
-        let bytes = renderer.take()?;
-        Ok::<_, ExportError>((renderer, bytes))
+    let (renderers, pieces) = tokio::task::spawn_blocking(move || {
+        let pieces = renderers.iter_mut().map(|renderer| {
+            work(renderer, &facts)?;
+            renderer.take()
+        });
+        let pieces = pieces.collect::<Result<Vec<_>, _>>()?;
+        Ok::<_, ExportError>((renderers, pieces))
     })
     .await??;
-    upload.write(&bytes).await?;
-    Ok(renderer)
+    for (upload, piece) in uploads.iter_mut().zip(pieces) {
+        upload.write(&piece).await?;
+    }
+    Ok(renderers)
 }
 
 /// Renders facts and rows as bytes.
@@ -282,16 +364,17 @@ impl Renderer {
         facts: &RunFacts,
         config: &ExportsConfig,
         order: &ExportOrder,
-        signing: Option<DatedKey>,
+        signing: Option<&DatedKey>,
     ) -> Result<Self, ExportError> {
-        let Some(DatedKey { key, date, .. }) = signing else {
-            return Ok(match order.format {
-                ExportFormat::Jsonl => Self::Lines(LinesWriter::new(facts, &config.software_version)),
-                ExportFormat::Markdown => {
-                    Self::Protocol(Box::new(ProtocolWriter::begin(facts, config, order.hides)))
-                }
-                _ => Self::Table(Box::new(TableWriter::begin(&config.software_version, facts)?)),
-            });
+        let (key, date) = match (order.format, signing) {
+            (ExportFormat::Zip, Some(DatedKey { key, date, .. })) => (key.clone(), *date),
+            (ExportFormat::Jsonl, _) => {
+                return Ok(Self::Lines(LinesWriter::new(facts, &config.software_version)));
+            }
+            (ExportFormat::Markdown, _) => {
+                return Ok(Self::Protocol(Box::new(ProtocolWriter::begin(facts, config, order.hides))));
+            }
+            _ => return Ok(Self::Table(Box::new(TableWriter::begin(&config.software_version, facts)?))),
         };
         let outbox = Outbox::default();
         let manifest = ManifestFields {

@@ -4,8 +4,12 @@ use std::collections::BTreeSet;
 
 use bench_domain::report::BenchmarkReport;
 use bench_domain::run::{DatasetUse, Plan};
-use bench_domain::{CauseCounts, ErrorCause, Outcome, OutcomeCounts, ReportedModels, RunId, Timestamp};
-use bench_state::{BenchmarkRecord, RunRecord, RunWithBenchmarks, SampleExcerpt, State, StateError};
+use bench_domain::{
+    CauseCounts, Code, ErrorCause, Outcome, OutcomeCounts, Position, ReportedModels, RunId, Timestamp,
+};
+use bench_state::{
+    BenchmarkRecord, RunRecord, RunWithBenchmarks, SampleExcerpt, SampleRecord, State, StateError,
+};
 
 use crate::ExportFormat;
 use crate::file::samples::PAGE_SAMPLES;
@@ -33,19 +37,35 @@ pub(crate) struct BenchmarkFacts {
 /// Source of the sums over samples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum TallySource {
-    /// Records of the samples, without their bodies: the sums of an archive are those of the samples in it.
+    /// Records of the samples, without their bodies.
     Samples,
     /// Report of the benchmark, if it has all sums. It has neither the number of samples without a verdict nor, for private
     /// datasets, causes of errors; only archives have these.
     Report,
+    /// Report of the benchmark, if it has all sums of an archive. The sums of an archive are those of the samples in it, so
+    /// they are compared when these are written.
+    ComparedReport,
 }
 
 impl TallySource {
     pub(crate) const fn of(format: ExportFormat) -> Self {
         match format {
-            ExportFormat::Zip => Self::Samples,
+            ExportFormat::Zip => Self::ComparedReport,
             ExportFormat::Csv | ExportFormat::Jsonl | ExportFormat::Markdown | ExportFormat::Pdf => {
                 Self::Report
+            }
+        }
+    }
+
+    /// Returns the sums of a benchmark's report; `None` if the samples have to be read for them.
+    fn reported(self, benchmark: &BenchmarkRecord) -> Option<Tally> {
+        let tally = benchmark.state.report().and_then(Tally::from_report);
+        match self {
+            Self::Samples => None,
+            Self::Report => tally,
+            // A report doesn't have the causes of all errors.
+            Self::ComparedReport => {
+                tally.filter(|tally| tally.outcomes.get(Outcome::InfrastructureError) == 0)
             }
         }
     }
@@ -83,7 +103,9 @@ impl Tally {
         })
     }
 
-    fn add(&mut self, sample: &SampleExcerpt, samples_per_item: u32) {
+    /// Adds a sample. Those of an item follow each other.
+    pub(crate) fn add<'a>(&mut self, sample: impl Into<Summand<'a>>, samples_per_item: u32) {
+        let sample = sample.into();
         if self.item.0 != sample.position.item {
             self.item = (sample.position.item, 0);
         }
@@ -92,12 +114,51 @@ impl Tally {
             self.samples_done += 1;
             self.outcomes.add(outcome);
             if outcome == Outcome::InfrastructureError {
-                self.causes.add(sample.code, &sample.reason, 1);
+                self.causes.add(sample.code, sample.reason, 1);
             }
             self.item.1 += 1;
             self.items_done += u64::from(self.item.1 == samples_per_item.max(1));
         }
         sample.model.iter().for_each(|model| self.models.add(model));
+    }
+
+    /// Returns true if both have the same sums. Causes of errors aren't compared.
+    pub(crate) fn agrees_with(&self, other: &Self) -> bool {
+        let sums =
+            |tally: &Self| (tally.samples_done, tally.samples_unjudged, tally.items_done, tally.outcomes);
+        sums(self) == sums(other) && self.models == other.models
+    }
+}
+
+/// What a sample adds to the sums.
+pub(crate) struct Summand<'a> {
+    position: Position,
+    outcome: Option<Outcome>,
+    code: Option<Code>,
+    reason: &'a str,
+    model: Option<&'a str>,
+    is_unjudged: bool,
+}
+
+impl<'a> From<&'a SampleExcerpt> for Summand<'a> {
+    fn from(sample: &'a SampleExcerpt) -> Self {
+        let SampleExcerpt { position, outcome, code, reason, model, is_unjudged } = sample;
+        let (position, outcome, code, is_unjudged) = (*position, *outcome, *code, *is_unjudged);
+        Self { position, outcome, code, reason, model: model.as_deref(), is_unjudged }
+    }
+}
+
+impl<'a> From<&'a SampleRecord> for Summand<'a> {
+    fn from(record: &'a SampleRecord) -> Self {
+        let verdict = record.finished.as_ref().map(|finished| &finished.verdict);
+        Self {
+            position: record.position,
+            outcome: verdict.map(|verdict| verdict.outcome),
+            code: verdict.and_then(|verdict| verdict.code),
+            reason: verdict.map(|verdict| verdict.reason.as_str()).unwrap_or_default(),
+            model: record.reported_model(),
+            is_unjudged: record.unjudged_answer().is_some(),
+        }
     }
 }
 
@@ -120,11 +181,7 @@ impl RunFacts {
         let overall_score_label = found.overall_score_label();
         let mut benchmarks = Vec::with_capacity(found.benchmarks.len());
         for record in found.benchmarks {
-            let reported = match source {
-                TallySource::Report => record.state.report().and_then(Tally::from_report),
-                TallySource::Samples => None,
-            };
-            let tally = match reported {
+            let tally = match source.reported(&record) {
                 Some(tally) => tally,
                 None => tally(state, run, &record).await?,
             };
@@ -208,7 +265,7 @@ impl BenchmarkFacts {
 
     /// Returns correct / planned samples; `None` if none were planned.
     pub(crate) fn accuracy_all(&self) -> Option<f64> {
-        share(self.tally.outcomes.get(bench_domain::Outcome::Correct), self.samples_planned())
+        share(self.tally.outcomes.get(Outcome::Correct), self.samples_planned())
     }
 }
 

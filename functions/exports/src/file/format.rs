@@ -77,12 +77,14 @@ pub struct ExportOrder {
     pub benchmark: Option<BenchmarkName>,
     /// True if a protocol leaves out texts of private datasets. Other formats ignore it.
     pub hides: bool,
+    /// True if the table is built together with an archive, while the samples are read anyway. Other formats ignore it.
+    pub with_table: bool,
 }
 
 impl From<ExportFormat> for ExportOrder {
     /// Orders the whole run with all of its texts.
     fn from(format: ExportFormat) -> Self {
-        Self { format, benchmark: None, hides: false }
+        Self { format, benchmark: None, hides: false, with_table: false }
     }
 }
 

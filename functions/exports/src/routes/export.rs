@@ -49,6 +49,7 @@ const AGAIN_S: u64 = 2;
         ("run_id" = String, Path, description = "Id of the run"),
         ("format" = Option<String>, Query, description = "`csv` (default), `jsonl`, `md`, `pdf`, or `zip`, the signed archive"),
         ("benchmark" = Option<String>, Query, description = "Benchmark of the run, for `md` only; all of them by default"),
+        ("also" = Option<String>, Query, description = "`csv`, for `zip` only: also builds the table, which takes less time than two exports. The response is the archive; the table is a second request"),
     ),
     responses(
         (status = 200, description = "The file", content((String = "text/csv"), (String = "application/x-ndjson"), (String = "text/markdown"), (String = "application/pdf"), (String = "application/zip"))),
@@ -69,7 +70,7 @@ pub(crate) async fn export(
     identity: Identity,
     uri: Uri,
 ) -> Result<Response, ApiError> {
-    let (format, benchmark) = read_query(&uri)?;
+    let Wanted { format, benchmark, with_table } = read_query(&uri)?;
     let run: RunId = run.parse().map_err(|_| ApiError::new(Code::RunNotFound, "Run not found"))?;
     let found = exports.state.run_with_benchmarks(run).await?;
     let found = found.filter(|found| identity.reader().sees_run(&found.run.spec));
@@ -81,7 +82,7 @@ pub(crate) async fn export(
         checked => checked?,
     };
     let benchmark = benchmark.map(|name| benchmark_of(&found, &name)).transpose()?;
-    let mut order = ExportOrder { benchmark, ..format.into() };
+    let mut order = ExportOrder { benchmark, with_table, ..format.into() };
     if has_private_items(&found, order.benchmark.as_ref()) {
         match format {
             // It has no texts of samples.
@@ -119,17 +120,33 @@ pub(crate) struct NotYetView {
     detail: String,
 }
 
-/// Returns the format, and the benchmark of a protocol.
-fn read_query(uri: &Uri) -> Result<(ExportFormat, Option<String>), ApiError> {
+/// The parameters of a request.
+struct Wanted {
+    format: ExportFormat,
+    /// Benchmark of a protocol.
+    benchmark: Option<String>,
+    /// True if the table is built together with the archive.
+    with_table: bool,
+}
+
+fn read_query(uri: &Uri) -> Result<Wanted, ApiError> {
     let mut query = FieldReader::from_query(uri);
     let name = query.maybe_text("format", FORMAT_CHARS_MAX);
     let benchmark = query.maybe_text("benchmark", BENCHMARK_CHARS_MAX).filter(|name| !name.is_empty());
+    let also = query.maybe_text("also", FORMAT_CHARS_MAX).filter(|name| !name.is_empty());
     let format = name.as_deref().map_or(Some(ExportFormat::Csv), ExportFormat::from_name);
     if benchmark.is_some() && format.is_some_and(|format| format != ExportFormat::Markdown) {
         query.note(
             "value_error",
             "benchmark",
             "Only `format=md` is of one benchmark; leave it out for others",
+        );
+    }
+    if also.is_some() && (also.as_deref(), format) != (Some("csv"), Some(ExportFormat::Zip)) {
+        query.note(
+            "value_error",
+            "also",
+            "Only `format=zip&also=csv` builds two files; leave it out for others",
         );
     }
     query.finish()?;
@@ -142,7 +159,7 @@ fn read_query(uri: &Uri) -> Result<(ExportFormat, Option<String>), ApiError> {
             ctx: Some(json!({ "pattern": ExportFormat::PATTERN })),
         }])
     })?;
-    Ok((format, benchmark))
+    Ok(Wanted { format, benchmark, with_table: also.is_some() })
 }
 
 /// Returns the run's benchmark with this name, or with this former name of a benchmark.

@@ -10,7 +10,7 @@ use bench_domain::{
     Answer, Code, Execution, Finish, Generation, HarvestedFile, JobEnd, JobReport, Outcome, Position, Prompt,
     RunId, SampleBody, Stage, Step, Usage, Verdict,
 };
-use bench_exports::{ExportError, ExportFormat, ExportsConfig};
+use bench_exports::{ExportError, ExportFormat, ExportOrder, ExportsConfig};
 use bench_signing::{Limits, SigningKey, canonical, verify_bytes};
 use bench_state::{BodyRef, Claim, EventKind, NewEvent, ReplyWithoutVerdict, SampleResult, Transition};
 use serde_json::{Value, json};
@@ -421,6 +421,45 @@ async fn is_built_once_and_the_same_again() {
     assert!(newer.key.contains("/1-9.8.8-"));
 }
 
+/// Returns the keys of an archive and its table that are built in one pass, and how many records and bodies that read.
+async fn build_both(stack: &Stack, run: RunId) -> ([String; 2], [u64; 2]) {
+    let exports = stack.exports();
+    stack.calls.clear();
+    let order = ExportOrder { with_table: true, ..ExportFormat::Zip.into() };
+    let archive = exports.build(run, order).await.unwrap();
+    let read = ["BatchGetItem", "GetObject"].map(|action| stack.calls.of(action).0);
+    stack.calls.clear();
+    let table = exports.build(run, ExportFormat::Csv).await.unwrap();
+    for action in ["BatchGetItem", "GetObject", "PutObject", "CreateMultipartUpload"] {
+        assert_eq!(stack.calls.of(action).0, 0, "the table is stored already: {action}");
+    }
+    ([archive.key, table.key], read)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_table_is_built_together_with_its_archive() {
+    let stack = Stack::open().await;
+    let script = script(600, |position| Some(Said::right(&format!("{} is the answer", position.item))));
+    script.play(&stack).await;
+    let mut alone = Vec::new();
+    for format in [ExportFormat::Zip, ExportFormat::Csv] {
+        let built = stack.exports().build(script.run, format).await.unwrap();
+        alone.push(stack.bytes(&built.key).await);
+        stack.blobs.delete(&built.key).await.unwrap();
+    }
+    let (keys, read) = build_both(&stack, script.run).await;
+    assert_eq!(read, [6, 600], "each record, 100 at once, and each body are read once");
+    for (key, alone) in keys.iter().zip(&alone) {
+        assert_eq!(&stack.bytes(key).await, alone, "{key}");
+    }
+    // A table that is stored already stays as it is.
+    stack.blobs.delete(&keys[0]).await.unwrap();
+    stack.blobs.put(&keys[1], b"as it was".to_vec().into(), "text/csv").await.unwrap();
+    let (keys, _) = build_both(&stack, script.run).await;
+    assert_eq!(stack.bytes(&keys[0]).await, alone[0]);
+    assert_eq!(stack.bytes(&keys[1]).await, b"as it was");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn simultaneous_requests_get_the_same_archive() {
     let stack = Stack::open().await;
@@ -525,8 +564,11 @@ async fn a_lost_record_leaves_an_entry_that_says_so() {
     let script = script(3, |_| Some(Said::right("A")));
     script.play(&stack).await;
     stack.lose_record(&format!("RUN#{}#mmlu_pro#1#0", script.run), "S#00000001.0000").await;
-    let built = stack.exports().build(script.run, ExportFormat::Zip).await.unwrap();
-    let results = results(&stack.bytes(&built.key).await);
+    let (keys, read) = build_both(&stack, script.run).await;
+    assert_eq!(read, [3, 4], "the samples are written, summed since the report differs, and written again");
+    let table = String::from_utf8(stack.bytes(&keys[1]).await).unwrap();
+    assert_eq!(table.matches("The sample's record is missing").count(), 1, "{table}");
+    let results = results(&stack.bytes(&keys[0]).await);
     let benchmark = &results["benchmarks"][0];
     let errors: Vec<&Value> =
         benchmark["items"].as_array().unwrap().iter().map(|item| &item["error"]).collect();

@@ -240,6 +240,11 @@ async fn orders_of_protocols_are_checked() {
         ("format=md&benchmark=a%E2%80%AEb%0Ac", 404),
         ("format=csv&benchmark=mmlu_pro", 422),
         ("benchmark=mmlu_pro", 422),
+        ("format=zip&also=csv", 200),
+        ("format=zip&also=", 200),
+        ("format=zip&also=pdf", 422),
+        ("format=csv&also=csv", 422),
+        ("also=csv", 422),
     ] {
         let path = format!("/api/runs/{}/export?{query}", script.run);
         let answer = get(&app, &path, &[]).await;

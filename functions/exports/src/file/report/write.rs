@@ -37,7 +37,7 @@ impl Exports {
     pub(crate) async fn write_report(
         &self,
         facts: RunFacts,
-        key: NamedKey,
+        key: &NamedKey,
         upload: &mut Upload,
     ) -> Result<(), ExportError> {
         let report = super::report(&facts, &self.config, key.0.as_deref());
