@@ -24,7 +24,7 @@ const BATCH_MAX: usize = 25;
 /// Maximum number of times that the unprocessed rest of a batch is sent again.
 const RESENDS_MAX: u32 = 20;
 /// Number of batches whose records are kept in memory.
-const BATCHES_AT_ONCE: usize = 32;
+const BATCHES_AT_ONCE: usize = 16;
 /// Number of batches in flight.
 const BATCHES_IN_FLIGHT: usize = 8;
 
@@ -174,22 +174,25 @@ impl State {
         let mut start = 0;
         while start < total {
             let end = total.min(start + slice);
-            let mut requests = Vec::with_capacity(BATCH_MAX * BATCHES_AT_ONCE);
-            for index in start..end {
-                let Some(record) = planned_record(run, benchmark, plan, items, now, index) else { continue };
-                let put = PutRequest::builder().set_item(Some(record)).build();
-                let put = put.map_err(|error| StateError::damaged("sample", error))?;
-                requests.push(WriteRequest::builder().put_request(put).build());
-            }
-            self.write_batches(requests.chunks(BATCH_MAX).map(<[WriteRequest]>::to_vec).collect()).await?;
+            let records =
+                (start..end).filter_map(|index| planned_record(run, benchmark, plan, items, now, index));
+            self.put_batch(records.collect()).await?;
             start = end;
         }
         Ok(())
     }
 
-    async fn write_batches(&self, batches: Vec<Vec<WriteRequest>>) -> Result<(), StateError> {
+    /// Writes any number of requests, in any order.
+    async fn write_requests(
+        &self,
+        mut requests: impl ExactSizeIterator<Item = Result<WriteRequest, StateError>>,
+    ) -> Result<(), StateError> {
         // The futures are collected first: a borrowing closure would make this future not `Send`.
-        let writes: Vec<_> = batches.into_iter().map(|batch| self.write_batch(batch)).collect();
+        let mut writes = Vec::with_capacity(requests.len().div_ceil(BATCH_MAX));
+        while requests.len() > 0 {
+            let batch = requests.by_ref().take(BATCH_MAX).collect::<Result<_, _>>()?;
+            writes.push(self.write_batch(batch));
+        }
         stream::iter(writes).buffer_unordered(BATCHES_IN_FLIGHT).try_collect().await
     }
 
@@ -213,23 +216,21 @@ impl State {
 
     /// Writes records, in any order. Replaces records with the same keys.
     pub(crate) async fn put_batch(&self, records: Vec<Record>) -> Result<(), StateError> {
-        let mut requests = Vec::with_capacity(records.len());
-        for record in records {
+        let requests = records.into_iter().map(|record| {
             let put = PutRequest::builder().set_item(Some(record)).build();
             let put = put.map_err(|error| StateError::damaged("record", error))?;
-            requests.push(WriteRequest::builder().put_request(put).build());
-        }
-        self.write_batches(requests.chunks(BATCH_MAX).map(<[WriteRequest]>::to_vec).collect()).await
+            Ok(WriteRequest::builder().put_request(put).build())
+        });
+        self.write_requests(requests).await
     }
 
     pub(crate) async fn delete_batch(&self, records: Vec<Record>) -> Result<(), StateError> {
-        let mut requests = Vec::with_capacity(records.len());
-        for record in records {
+        let requests = records.into_iter().map(|record| {
             let delete = DeleteRequest::builder().set_key(Some(record)).build();
             let delete = delete.map_err(|error| StateError::damaged("record", error))?;
-            requests.push(WriteRequest::builder().delete_request(delete).build());
-        }
-        self.write_batches(requests.chunks(BATCH_MAX).map(<[WriteRequest]>::to_vec).collect()).await
+            Ok(WriteRequest::builder().delete_request(delete).build())
+        });
+        self.write_requests(requests).await
     }
 
     /// Records that a run's message was sent again, and the time at which it's due next.

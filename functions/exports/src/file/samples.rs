@@ -4,8 +4,8 @@ use bench_blobs::{BlobError, Blobs};
 use bench_domain::{Position, RunId, SampleBody, SampleRef};
 use bench_state::{BenchmarkRecord, SampleRecord, State, StateError};
 
-/// Number of samples to read at once.
-pub(crate) const PAGE_SAMPLES: u64 = 500;
+/// Number of samples to read at once: three batches of 100.
+pub(crate) const PAGE_SAMPLES: u64 = 300;
 
 /// A planned sample. The record is missing only if the database table lost it.
 #[derive(Debug, Clone, PartialEq)]

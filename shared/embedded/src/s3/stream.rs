@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::pin::Pin as StdPin;
 use std::task::{Context, Poll, ready};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use futures_util::Stream;
 use s3s::StdError;
 use s3s::stream::{ByteStream, RemainingLength};
@@ -43,6 +43,8 @@ enum State {
 struct Reader {
     pieces: VecDeque<Piece>,
     current: Option<File>,
+    /// Memory of the chunks, used in turn: a receiver drops a chunk after it has asked for the next one.
+    buffers: [BytesMut; 2],
     _pin: Pin,
 }
 
@@ -67,7 +69,8 @@ impl FileStream {
             start = end;
         }
         let remaining_bytes = pieces.iter().map(|piece| piece.left).sum();
-        Self { state: State::Idle(Box::new(Reader { pieces, current: None, _pin: pin })), remaining_bytes }
+        let reader = Reader { pieces, current: None, buffers: Default::default(), _pin: pin };
+        Self { state: State::Idle(Box::new(reader)), remaining_bytes }
     }
 }
 
@@ -83,15 +86,17 @@ impl Reader {
             }
         };
         let want = piece.left.min(CHUNK_BYTES);
-        let mut buffer = vec![0; want as usize];
-        file.read_exact(&mut buffer)?;
+        self.buffers.swap(0, 1);
+        let [buffer, _] = &mut self.buffers;
+        buffer.resize(want as usize, 0);
+        file.read_exact(buffer)?;
         piece.left -= want;
         if piece.left == 0 {
             self.pieces.pop_front();
         } else {
             self.current = Some(file);
         }
-        Ok(buffer.into())
+        Ok(buffer.split().freeze())
     }
 }
 

@@ -103,11 +103,20 @@ impl State {
         // The futures are collected first: a borrowing closure would make this future not `Send`.
         let reads: Vec<_> = wanted
             .chunks(READ_BATCH_MAX)
-            .map(|batch| self.read_parts_of_batch(batch.to_vec(), projection))
+            .map(|batch| self.read_parsed_batch(batch.to_vec(), projection, parse))
             .collect();
-        let read: Vec<Vec<Record>> =
-            stream::iter(reads).buffer_unordered(BATCHES_IN_FLIGHT).try_collect().await?;
-        read.iter().flatten().map(parse).collect()
+        let read: Vec<Vec<T>> = stream::iter(reads).buffer_unordered(BATCHES_IN_FLIGHT).try_collect().await?;
+        Ok(read.into_iter().flatten().collect())
+    }
+
+    /// Reads a batch and parses it at once: unparsed records take several times as much memory.
+    async fn read_parsed_batch<T>(
+        &self,
+        wanted: Vec<Record>,
+        projection: Option<&'static Projection>,
+        parse: fn(&Record) -> Result<T, StateError>,
+    ) -> Result<Vec<T>, StateError> {
+        self.read_parts_of_batch(wanted, projection).await?.iter().map(parse).collect()
     }
 
     pub(crate) async fn read_batch(&self, wanted: Vec<Record>) -> Result<Vec<Record>, StateError> {
