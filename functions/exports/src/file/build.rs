@@ -7,11 +7,12 @@
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use bench_blobs::{BlobError, Blobs, Upload, exports_prefix};
+use bench_blobs::{Blobs, Upload, exports_prefix};
 use bench_domain::{RunId, Timestamp};
 use bench_lambda::metrics;
 use bench_signing::{ArchiveWriter, ManifestFields, SigningKey};
 use bench_state::{Results, RunWithBenchmarks};
+use futures_util::future::join_all;
 use futures_util::{StreamExt, stream};
 
 use crate::context::{Exports, ExportsConfig, Signing};
@@ -98,15 +99,15 @@ impl Exports {
                 files.push(Target { order: table, key });
             }
         }
-        let length = self.store(&found, completed_at, &files, named_key.as_ref(), signing.as_ref()).await?;
+        let stored = self.store(&found, completed_at, &files, named_key.as_ref(), signing.as_ref()).await;
         if self.state.run(run).await?.is_none() {
             // The run was deleted just now, perhaps after its other files were removed: no later cleanup
-            // would remove this one.
-            for file in &files {
-                self.blobs.delete(&file.key).await?;
-            }
+            // would remove these.
+            let deleted = join_all(files.iter().map(|file| self.blobs.delete(&file.key))).await;
+            deleted.into_iter().collect::<Result<(), _>>()?;
             return Err(ExportError::NotFound(run));
         }
+        let length = stored?;
         tracing::info!(run.id = %run, export.bytes = length, "Built the {} of run {run}: {length} bytes", format.as_str());
         Ok(built(length))
     }
@@ -121,8 +122,8 @@ impl Exports {
         signing: Option<&DatedKey>,
     ) -> Result<u64, ExportError> {
         let run = found.run.spec.id;
-        let mut source =
-            files.first().map_or(TallySource::Samples, |file| TallySource::of(file.order.format));
+        let Some(ordered) = files.first() else { return Ok(0) };
+        let (mut files, mut source) = (files, TallySource::of(ordered.order.format));
         loop {
             let facts = RunFacts::gather(&self.state, found.clone(), completed_at, source).await?;
             let mut uploads: Vec<Upload> = files.iter().map(|file| file.upload(&self.blobs)).collect();
@@ -133,21 +134,18 @@ impl Exports {
                 (_, uploads) => self.write(facts, files, signing, source, uploads).await,
             };
             let written = match written {
-                Ok(Written::Whole) => {
-                    self.unchanged(run, found.run.generation).await.map(|()| Written::Whole)
-                }
-                other => other,
+                Ok(written) => self.unchanged(run, found.run.generation).await.map(|()| written),
+                Err(error) => Err(error),
             };
             if let Ok(Written::Whole) = written {
-                return Ok(finish(uploads).await?);
+                return finish(run, uploads).await;
             }
-            for upload in uploads {
-                if let Err(abort) = upload.abort().await {
-                    tracing::warn!(run.id = %run, error = %abort, "What was sent of an export stays behind: {abort}");
-                }
-            }
+            abort(run, uploads).await;
             written?;
+            tracing::warn!(run.id = %run, "The samples of run {run} differ from the sums in its report, perhaps because records were lost");
             source = TallySource::Samples;
+            // A table that is built alone has the sums of the report.
+            files = std::slice::from_ref(ordered);
         }
     }
 
@@ -283,12 +281,26 @@ enum Written {
 }
 
 /// Completes the uploads, the ordered file last, and returns its length.
-async fn finish(uploads: Vec<Upload>) -> Result<u64, BlobError> {
+async fn finish(run: RunId, mut uploads: Vec<Upload>) -> Result<u64, ExportError> {
     let mut length = 0;
-    for upload in uploads.into_iter().rev() {
-        length = upload.finish().await?;
+    while let Some(upload) = uploads.pop() {
+        match upload.finish().await {
+            Ok(finished) => length = finished,
+            Err(error) => {
+                abort(run, uploads).await;
+                return Err(error.into());
+            }
+        }
     }
     Ok(length)
+}
+
+async fn abort(run: RunId, uploads: Vec<Upload>) {
+    for upload in uploads {
+        if let Err(error) = upload.abort().await {
+            tracing::warn!(run.id = %run, %error, "What was sent of an export stays behind: {error}");
+        }
+    }
 }
 
 /// A signing key, and the date of the archive.
@@ -456,5 +468,34 @@ impl Write for Outbox {
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use bench_embedded::{Durability, Embedded, EmbeddedOptions, Recorder};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn nothing_stays_of_an_archive_whose_table_cannot_be_completed() {
+        let directory = tempfile::tempdir().unwrap();
+        let aborted = Arc::new(AtomicU32::new(0));
+        let counted = Arc::clone(&aborted);
+        let recorder = Recorder::new(move |call| {
+            counted.fetch_add(u32::from(call.action == "AbortMultipartUpload"), Ordering::Relaxed);
+        });
+        let options = EmbeddedOptions::new(directory.path()).durability(Durability::Normal);
+        let embedded = Embedded::open(options.recorder(recorder)).unwrap();
+        let [blobs, missing] =
+            ["exports", "missing"].map(|bucket| Blobs::new(&embedded.sdk_config(), bucket));
+        blobs.ensure_bucket().await.unwrap();
+        let mut archive = blobs.upload("archive.zip", "application/zip");
+        archive.write(&vec![0; 6 * 1024 * 1024]).await.unwrap();
+        let table = missing.upload("table.csv", "text/csv");
+        finish(RunId::random(), vec![archive, table]).await.unwrap_err();
+        assert_eq!(aborted.load(Ordering::Relaxed), 1);
     }
 }

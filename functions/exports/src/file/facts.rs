@@ -122,7 +122,7 @@ impl Tally {
         sample.model.iter().for_each(|model| self.models.add(model));
     }
 
-    /// Returns true if both have the same sums. Causes of errors aren't compared.
+    /// Returns true if both have the same sums. Causes of errors aren't compared: a report is compared only if there are none.
     pub(crate) fn agrees_with(&self, other: &Self) -> bool {
         let sums =
             |tally: &Self| (tally.samples_done, tally.samples_unjudged, tally.items_done, tally.outcomes);

@@ -68,7 +68,7 @@ impl ExportFormat {
     }
 }
 
-/// A requested export: a format, and for a protocol its benchmark and reader.
+/// A requested export: a format, for a protocol its benchmark and reader, and for an archive whether the table is built, too.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExportOrder {
     /// Format of the file.

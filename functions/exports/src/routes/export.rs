@@ -49,7 +49,7 @@ const AGAIN_S: u64 = 2;
         ("run_id" = String, Path, description = "Id of the run"),
         ("format" = Option<String>, Query, description = "`csv` (default), `jsonl`, `md`, `pdf`, or `zip`, the signed archive"),
         ("benchmark" = Option<String>, Query, description = "Benchmark of the run, for `md` only; all of them by default"),
-        ("also" = Option<String>, Query, description = "`csv`, for `zip` only: also builds the table, which takes less time than two exports. The response is the archive; the table is a second request"),
+        ("also" = Option<String>, Query, description = "`csv`, for `zip` only: also builds the table, in less time than two exports take. The response is the archive; request the table by `format=csv` afterward"),
     ),
     responses(
         (status = 200, description = "The file", content((String = "text/csv"), (String = "application/x-ndjson"), (String = "text/markdown"), (String = "application/pdf"), (String = "application/zip"))),
@@ -60,7 +60,7 @@ const AGAIN_S: u64 = 2;
         (status = 403, body = ErrorBody, description = "The run belongs to another caller"),
         (status = 404, body = ErrorBody, description = "The run or the benchmark doesn't exist"),
         (status = 409, body = ErrorBody, description = "The run was requeued in the meantime"),
-        (status = 422, body = ErrorBody, description = "The format doesn't exist, or has no benchmark"),
+        (status = 422, body = ErrorBody, description = "The format doesn't exist, has no benchmark, or isn't built together with another"),
         (status = 503, body = ErrorBody, description = "The server has no usable signing key"),
     ),
 )]

@@ -245,6 +245,7 @@ async fn orders_of_protocols_are_checked() {
         ("format=zip&also=pdf", 422),
         ("format=csv&also=csv", 422),
         ("also=csv", 422),
+        ("format=docx&also=csv", 422),
     ] {
         let path = format!("/api/runs/{}/export?{query}", script.run);
         let answer = get(&app, &path, &[]).await;

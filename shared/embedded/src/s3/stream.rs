@@ -43,7 +43,8 @@ enum State {
 struct Reader {
     pieces: VecDeque<Piece>,
     current: Option<File>,
-    /// Memory of the chunks, used in turn: a receiver drops a chunk after it has asked for the next one.
+    /// Memory of the chunks, used in turn: a receiver drops a chunk after it has asked for the next one. Memory of a chunk that is
+    /// still in use isn't written again.
     buffers: [BytesMut; 2],
     _pin: Pin,
 }
