@@ -104,32 +104,34 @@ impl Upload {
         Ok(self)
     }
 
-    /// Completes the object, which makes it visible, and returns its length in bytes.
+    /// Completes the object, which makes it visible, and returns its length in bytes. An upload that can't be completed is aborted.
     pub async fn finish(mut self) -> Result<u64, BlobError> {
+        match self.complete().await {
+            Ok(()) => Ok(self.length),
+            Err(error) => {
+                // The first error says what is wrong.
+                let _ = self.abort().await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn complete(&mut self) -> Result<(), BlobError> {
         if self.multipart.is_none() {
             let body = Bytes::from(std::mem::take(&mut self.buffer));
             let put = self.client.put_object().bucket(&self.bucket).key(&self.key);
             let put = put.content_type(self.content_type).body(ByteStream::from(body));
-            put.send().await.map_err(|error| BlobError::sdk("write", &self.key, error))?;
-            return Ok(self.length);
+            return put.send().await.map(drop).map_err(|error| BlobError::sdk("write", &self.key, error));
         }
         if !self.buffer.is_empty() {
             let part = std::mem::take(&mut self.buffer);
             self.send_part(part).await?;
         }
-        if let Some(multipart) = self.multipart.take() {
-            let parts = CompletedMultipartUpload::builder().set_parts(Some(multipart.parts)).build();
-            self.client
-                .complete_multipart_upload()
-                .bucket(&self.bucket)
-                .key(&self.key)
-                .upload_id(multipart.id)
-                .multipart_upload(parts)
-                .send()
-                .await
-                .map_err(|error| BlobError::sdk("complete", &self.key, error))?;
-        }
-        Ok(self.length)
+        let Some(multipart) = &self.multipart else { return Ok(()) };
+        let parts = CompletedMultipartUpload::builder().set_parts(Some(multipart.parts.clone())).build();
+        let complete = self.client.complete_multipart_upload().bucket(&self.bucket).key(&self.key);
+        let completed = complete.upload_id(&multipart.id).multipart_upload(parts).send().await;
+        completed.map(drop).map_err(|error| BlobError::sdk("complete", &self.key, error))
     }
 
     /// Aborts the upload and removes its parts.

@@ -137,15 +137,29 @@ impl Exports {
                 Ok(written) => self.unchanged(run, found.run.generation).await.map(|()| written),
                 Err(error) => Err(error),
             };
-            if let Ok(Written::Whole) = written {
-                return finish(run, uploads).await;
+            let finished = match written {
+                Ok(Written::Whole) => finish(run, uploads).await.map(Some),
+                other => {
+                    abort(run, uploads).await;
+                    other.map(|_| None)
+                }
+            };
+            match finished {
+                Ok(Some(length)) => return Ok(length),
+                Ok(None) => {
+                    tracing::warn!(
+                        run.id = %run,
+                        "The samples of run {run} differ from the sums in its report, perhaps because records were lost"
+                    );
+                    source = TallySource::Samples;
+                }
+                // Space may be enough for the archive alone.
+                Err(ExportError::Blobs(error)) if files.len() > 1 => {
+                    tracing::warn!(run.id = %run, %error, "Builds the archive of run {run} without the table: {error}");
+                    files = std::slice::from_ref(ordered);
+                }
+                Err(error) => return Err(error),
             }
-            abort(run, uploads).await;
-            written?;
-            tracing::warn!(run.id = %run, "The samples of run {run} differ from the sums in its report, perhaps because records were lost");
-            source = TallySource::Samples;
-            // A table that is built alone has the sums of the report.
-            files = std::slice::from_ref(ordered);
         }
     }
 
@@ -191,31 +205,31 @@ impl Exports {
         source: TallySource,
         uploads: &mut [Upload],
     ) -> Result<Written, ExportError> {
-        let facts = Arc::new(facts);
-        let renderers: Result<Vec<_>, _> =
-            files.iter().map(|file| Renderer::begin(&facts, &self.config, &file.order, signing)).collect();
-        let mut renderers = renderers?;
+        let writings = files.iter().map(|file| {
+            let facts = Arc::new(facts.for_format(file.order.format));
+            let renderer = Renderer::begin(&facts, &self.config, &file.order, signing)?;
+            Ok::<_, ExportError>(Writing { renderer, facts })
+        });
+        let mut writings = writings.collect::<Result<Vec<_>, _>>()?;
         for (index, benchmark) in facts.benchmarks.iter().enumerate() {
-            renderers =
-                step(uploads, renderers, &facts, move |renderer, facts| match facts.benchmarks.get(index) {
-                    Some(benchmark) => renderer.begin_benchmark(benchmark, facts),
-                    None => Ok(()),
-                })
-                .await?;
+            writings = step(uploads, writings, move |renderer, facts| match facts.benchmarks.get(index) {
+                Some(benchmark) => renderer.begin_benchmark(benchmark, facts),
+                None => Ok(()),
+            })
+            .await?;
             let tally;
-            (renderers, tally) = self.write_samples(&facts, benchmark, renderers, uploads).await?;
+            (writings, tally) = self.write_samples(&facts, benchmark, writings, uploads).await?;
             if source == TallySource::ComparedReport && !tally.agrees_with(&benchmark.tally) {
                 return Ok(Written::SumsDiffer);
             }
-            renderers =
-                step(uploads, renderers, &facts, move |renderer, facts| match facts.benchmarks.get(index) {
-                    Some(benchmark) => renderer.end_benchmark(benchmark, facts),
-                    None => Ok(()),
-                })
-                .await?;
+            writings = step(uploads, writings, move |renderer, facts| match facts.benchmarks.get(index) {
+                Some(benchmark) => renderer.end_benchmark(benchmark, facts),
+                None => Ok(()),
+            })
+            .await?;
         }
-        for (renderer, upload) in renderers.into_iter().zip(uploads) {
-            let (facts, config) = (Arc::clone(&facts), self.config.clone());
+        for (Writing { renderer, facts }, upload) in writings.into_iter().zip(uploads) {
+            let config = self.config.clone();
             let rest = tokio::task::spawn_blocking(move || renderer.finish(&facts, &config)).await??;
             upload.write(&rest).await?;
         }
@@ -225,11 +239,11 @@ impl Exports {
     /// Writes the samples of a benchmark, and returns the sums over them.
     async fn write_samples(
         &self,
-        facts: &Arc<RunFacts>,
+        facts: &RunFacts,
         benchmark: &BenchmarkFacts,
-        mut renderers: Vec<Renderer>,
+        mut writings: Vec<Writing>,
         uploads: &mut [Upload],
-    ) -> Result<(Vec<Renderer>, Tally), ExportError> {
+    ) -> Result<(Vec<Writing>, Tally), ExportError> {
         let (run, record) = (facts.run.spec.id, &benchmark.record);
         let samples_per_item = benchmark.plan().map_or(1, |plan| plan.samples_per_item);
         let mut tally = Tally::default();
@@ -249,13 +263,13 @@ impl Exports {
             let mut rows = std::pin::pin!(rows.ready_chunks(ROWS_AT_ONCE));
             while let Some(rows) = rows.next().await {
                 let rows = rows.into_iter().collect::<Result<Vec<_>, _>>()?;
-                renderers = step(uploads, renderers, facts, move |renderer, _| {
+                writings = step(uploads, writings, move |renderer, _| {
                     rows.iter().try_for_each(|row| renderer.item(row))
                 })
                 .await?;
             }
             if is_last {
-                return Ok((renderers, tally));
+                return Ok((writings, tally));
             }
         }
     }
@@ -271,6 +285,12 @@ impl Target {
     fn upload(&self, blobs: &Blobs) -> Upload {
         blobs.upload(&self.key, self.order.format.content_type())
     }
+}
+
+/// A file that is being written.
+struct Writing {
+    renderer: Renderer,
+    facts: Arc<RunFacts>,
 }
 
 /// Result of writing the files of an export.
@@ -343,24 +363,22 @@ pub(super) fn software_id(config: &ExportsConfig) -> String {
 /// Runs one step of rendering on a thread that may block, since compression takes time, and uploads the resulting bytes.
 async fn step(
     uploads: &mut [Upload],
-    mut renderers: Vec<Renderer>,
-    facts: &Arc<RunFacts>,
+    mut writings: Vec<Writing>,
     work: impl Fn(&mut Renderer, &RunFacts) -> Result<(), ExportError> + Send + 'static,
-) -> Result<Vec<Renderer>, ExportError> {
-    let facts = Arc::clone(facts);
-    let (renderers, pieces) = tokio::task::spawn_blocking(move || {
-        let pieces = renderers.iter_mut().map(|renderer| {
-            work(renderer, &facts)?;
+) -> Result<Vec<Writing>, ExportError> {
+    let (writings, pieces) = tokio::task::spawn_blocking(move || {
+        let pieces = writings.iter_mut().map(|Writing { renderer, facts }| {
+            work(renderer, facts)?;
             renderer.take()
         });
         let pieces = pieces.collect::<Result<Vec<_>, _>>()?;
-        Ok::<_, ExportError>((renderers, pieces))
+        Ok::<_, ExportError>((writings, pieces))
     })
     .await??;
     for (upload, piece) in uploads.iter_mut().zip(pieces) {
         upload.write(&piece).await?;
     }
-    Ok(renderers)
+    Ok(writings)
 }
 
 /// Renders facts and rows as bytes.

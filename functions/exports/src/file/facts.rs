@@ -190,6 +190,20 @@ impl RunFacts {
         Ok(Self { run: found.run, completed_at, overall_score_label, benchmarks })
     }
 
+    /// Returns the facts as a file of this format has them: the sums of a table don't depend on the archive that it is built
+    /// together with.
+    pub(crate) fn for_format(&self, format: ExportFormat) -> Self {
+        let mut facts = self.clone();
+        if TallySource::of(format) == TallySource::Report {
+            for benchmark in &mut facts.benchmarks {
+                if let Some(reported) = TallySource::Report.reported(&benchmark.record) {
+                    benchmark.tally = reported;
+                }
+            }
+        }
+        facts
+    }
+
     /// Returns true if any item is demo data instead of the real dataset.
     pub(crate) fn is_demo(&self) -> bool {
         self.benchmarks.iter().any(BenchmarkFacts::is_demo)

@@ -49,7 +49,7 @@ const AGAIN_S: u64 = 2;
         ("run_id" = String, Path, description = "Id of the run"),
         ("format" = Option<String>, Query, description = "`csv` (default), `jsonl`, `md`, `pdf`, or `zip`, the signed archive"),
         ("benchmark" = Option<String>, Query, description = "Benchmark of the run, for `md` only; all of them by default"),
-        ("also" = Option<String>, Query, description = "`csv`, for `zip` only: also builds the table, in less time than two exports take. The response is the archive; request the table by `format=csv` afterward"),
+        ("also" = Option<String>, Query, description = "`csv`, for `zip` only: also builds the table if the archive has to be built, in less time than two exports take. The response is the archive; request the table by `format=csv` afterward"),
     ),
     responses(
         (status = 200, description = "The file", content((String = "text/csv"), (String = "application/x-ndjson"), (String = "text/markdown"), (String = "application/pdf"), (String = "application/zip"))),

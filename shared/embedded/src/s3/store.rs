@@ -15,8 +15,12 @@ use super::error::StoreError;
 use super::files::Files;
 use super::receive::Payload;
 use super::schema;
+use super::uploads;
 use super::writer::{Tx, Writer};
 use crate::full_disk::database_name;
+
+/// Maximum time until an upload must be completed, as in the rule of the deployed bucket.
+const UPLOAD_MS_MAX: i64 = 24 * 60 * 60 * 1_000;
 
 /// A durable object store in one folder. Clones share it; dropping the last one closes it.
 #[derive(Debug, Clone)]
@@ -87,7 +91,8 @@ pub(super) struct ExistingObject {
 }
 
 impl Store {
-    /// Opens the store in `dir`, creating it if necessary, and removes leftovers of a crash.
+    /// Opens the store in `dir`, creating it if necessary, and removes leftovers of a crash, and uploads that were started more
+    /// than a day ago and never completed.
     ///
     /// With `full`, every acknowledged change survives a power failure, at the cost of an fsync per commit. Otherwise
     /// changes survive the end of the process at any moment, but a power failure may lose the last ones.
@@ -115,6 +120,10 @@ impl Store {
         let files = Arc::new(Files::open(dir, full)?);
         let index = database_name(&dir.join("index.sqlite"));
         let conn = schema::connect_writer(&index, full)?;
+        let uploads = uploads::remove_unfinished(&conn, now_ms().saturating_sub(UPLOAD_MS_MAX))?;
+        if uploads > 0 {
+            tracing::info!(uploads, "Removed what was sent of uploads that were never completed");
+        }
         let removed = {
             let mut named = conn.prepare("SELECT 1 FROM segment WHERE file = ?1")?;
             files.sweep(|name| Ok(named.exists([name])?))?

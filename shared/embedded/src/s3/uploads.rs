@@ -139,6 +139,24 @@ impl Store {
     }
 }
 
+/// Removes uploads that were started before this time and never completed, with their content. Returns their number. The
+/// files are left to the sweep at the opening of the store.
+pub(super) fn remove_unfinished(conn: &Connection, started_before_ms: i64) -> Result<usize, StoreError> {
+    let transaction = conn.unchecked_transaction()?;
+    let old = "SELECT id FROM upload WHERE started_ms < ?1";
+    let content = format!("SELECT content_id FROM part WHERE upload_id IN ({old})");
+    for statement in [
+        format!("DELETE FROM segment WHERE content_id IN ({content})"),
+        format!("DELETE FROM content WHERE id IN ({content})"),
+        format!("DELETE FROM part WHERE upload_id IN ({old})"),
+    ] {
+        transaction.execute(&statement, [started_before_ms])?;
+    }
+    let removed = transaction.execute("DELETE FROM upload WHERE started_ms < ?1", [started_before_ms])?;
+    transaction.commit()?;
+    Ok(removed)
+}
+
 struct FoundUpload {
     bucket_id: i64,
     attrs: String,

@@ -68,6 +68,35 @@ async fn complete_without_parts_of(client: &Client, id: &str) -> (Option<String>
 }
 
 #[tokio::test]
+async fn an_upload_that_was_not_completed_for_a_day_is_removed_when_the_store_opens() {
+    let dir = tempfile::tempdir().unwrap();
+    let (old, new, kept) = {
+        let (_store, client) = with_bucket(dir.path()).await;
+        let (old, new) = (begin(&client).await, begin(&client).await);
+        for id in [&old, &new] {
+            part(&client, id, 1, bytes(PART, 1)).await;
+        }
+        let kept = part(&client, &new, 2, b"end".to_vec()).await;
+        (old, new, kept)
+    };
+    assert_eq!(content_files(dir.path()).len(), 3);
+    let index = rusqlite::Connection::open(dir.path().join("index.sqlite")).unwrap();
+    let hour = 60 * 60 * 1_000;
+    for (id, hours) in [(&old, 25), (&new, 23)] {
+        let update = "UPDATE upload SET started_ms = started_ms - ?1 WHERE id = ?2";
+        assert_eq!(index.execute(update, rusqlite::params![hours * hour, id]).unwrap(), 1);
+    }
+    drop(index);
+    let store = open(dir.path()).await;
+    let client = client(&store);
+    assert_eq!(content_files(dir.path()).len(), 2);
+    assert_eq!(complete(&client, &old, &[kept.clone()]).await, code("NoSuchUpload", 404));
+    assert_eq!(complete(&client, &new, &[kept]).await, (None, 200));
+    let got = client.get_object().bucket(BUCKET).key("big").send().await.unwrap();
+    assert_eq!(got.body.collect().await.unwrap().to_vec(), b"end");
+}
+
+#[tokio::test]
 async fn wrong_lists_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let (_store, client) = with_bucket(dir.path()).await;
