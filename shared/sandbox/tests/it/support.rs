@@ -35,6 +35,13 @@ pub(crate) fn helper() -> PathBuf {
         .map_or_else(|| env!("CARGO_BIN_EXE_bench-sandbox-stage").into(), PathBuf::from)
 }
 
+/// Copies a program in another process. If this process wrote the copy, processes that other tests start at that moment would
+/// have it open for writing, and it couldn't be executed ("text file busy").
+pub(crate) fn copy_program(from: &Path, to: &Path) {
+    let status = std::process::Command::new("cp").args([from, to]).status().unwrap();
+    assert!(status.success(), "cp: {status}");
+}
+
 /// Returns small limits, so that a successful attack does little harm.
 pub(crate) fn limits() -> Limits {
     Limits { memory_bytes: 256 << 20, processes: 48, disk_bytes: 24 << 20, open_files: 256 }

@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-use crate::support::{HELPER_VARIABLE, helper, is_root};
+use crate::support::{HELPER_VARIABLE, copy_program, helper, is_root};
 
 /// Uid of `nobody`.
 const USER: u32 = 65_534;
@@ -19,8 +19,8 @@ fn all_tests_pass_for_an_unprivileged_host() {
     // Programs and folders that the unprivileged user can access.
     let folder = tempfile::Builder::new().permissions(PermissionsExt::from_mode(0o755)).tempdir().unwrap();
     let place = |name: &str| folder.path().join(name);
-    std::fs::copy(helper(), place("helper")).unwrap();
-    std::fs::copy(std::env::current_exe().unwrap(), place("suite")).unwrap();
+    copy_program(&helper(), &place("helper"));
+    copy_program(&std::env::current_exe().unwrap(), &place("suite"));
     std::fs::create_dir(place("tmp")).unwrap();
     std::os::unix::fs::chown(place("tmp"), Some(USER), Some(USER)).unwrap();
     let output = Command::new(place("suite"))

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use bench_sandbox::isolation::SharedFolder;
 
-use crate::support::{each_form, each_form_with, is_root, run, stdout_of};
+use crate::support::{copy_program, each_form, each_form_with, is_root, run, stdout_of};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn secrets_of_the_machine() {
@@ -272,7 +272,7 @@ async fn setuid_programs() {
     let planted = tempfile::tempdir().unwrap();
     std::fs::set_permissions(planted.path(), PermissionsExt::from_mode(0o755)).unwrap();
     let program = planted.path().join("id");
-    std::fs::copy("/usr/bin/id", &program).unwrap();
+    copy_program(Path::new("/usr/bin/id"), &program);
     // Owned by root if root runs the test: the worst that a shared folder may contain.
     std::fs::set_permissions(&program, PermissionsExt::from_mode(0o6755)).unwrap();
     let share = SharedFolder { host: planted.path().to_owned(), inside: "/shared".into() };
