@@ -23,7 +23,13 @@ pub(crate) fn remember(server: &ServerArgs, data: &DataArgs, out: Option<&Path>)
 
 /// Returns the command that continues a run at the same server or in the same data directory.
 pub(crate) fn resume(run: impl Display) -> String {
-    format!("bench run --resume {run}{}", OPTIONS.get().map_or("", String::as_str))
+    format!("bench run --resume {run}{}", same_place())
+}
+
+/// Returns this command's options for server, data directory and results, with a space in front, for other commands that work on
+/// its runs.
+pub(crate) fn same_place() -> &'static str {
+    OPTIONS.get().map_or("", String::as_str)
 }
 
 /// Returns the options with a space in front. What variables give isn't repeated, except for the server.

@@ -307,7 +307,8 @@ fn hints(run: &Run, reasons: &[Vec<Reason>]) -> Vec<String> {
              key for the judge alone)"
         ));
         hints.push(format!(
-            "`bench rejudge {id} --judge-model PROVIDER/MODEL` grades the answers with another judge"
+            "`bench rejudge {id} --judge-model PROVIDER/MODEL{}` grades the answers with another judge",
+            again::same_place()
         ));
     } else if codes.contains(&Code::SandboxSetupNeeded) {
         hints.push(format!(
