@@ -7,7 +7,7 @@ import { assertFits, seriousFindings, strayWords } from '../support/accessibilit
 import { COMMAND } from '../support/bench.js'
 import { PHONE } from '../support/browser.js'
 import { conversation, MESSAGES, STEPS } from '../support/conversations.js'
-import { follow, go, settled } from '../support/navigation.js'
+import { drawn, follow, go, settled } from '../support/navigation.js'
 import { pageTest } from '../support/page-test.js'
 import { scriptedRun, serveRun } from '../support/tasks.js'
 
@@ -96,11 +96,11 @@ pageTest('conversations without messages, without a reward, and huge ones are sh
   assert.equal(await thread.locator('.message').count(), 500)
   await page.getByRole('button', { name: 'Show 500 more of 1,201 messages' }).click()
   await page.getByRole('button', { name: 'Show 201 more of 1,201 messages' }).click()
-  assert.equal(await thread.locator('.message').count(), 1_201)
+  await drawn(thread.locator('.message'), 1_201)
   const last = thread.locator('.message').last()
   assert.equal(await last.locator('.tool-call').count(), 20)
   await last.getByRole('button', { name: 'Show more tool calls (480)' }).click()
-  assert.equal(await last.locator('.tool-call').count(), 220)
+  await drawn(last.locator('.tool-call'), 220)
   assert.equal((await last.locator('.tool-call pre').nth(1).innerText()).length, 3_000)
   await last.getByRole('button', { name: 'Show all (5,000 characters)' }).first().click()
   assert.equal((await last.locator('.tool-call pre').nth(1).innerText()).length, 5_000)

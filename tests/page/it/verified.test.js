@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { assertFits, seriousFindings, strayWords } from '../support/accessibility.js'
 import { PHONE } from '../support/browser.js'
 import { conversation, MESSAGES, PATCH, TRAJECTORY, verified } from '../support/conversations.js'
-import { go, settled } from '../support/navigation.js'
+import { drawn, go, settled } from '../support/navigation.js'
 import { pageTest } from '../support/page-test.js'
 import { scriptedRun, serveRun } from '../support/tasks.js'
 
@@ -119,18 +119,18 @@ pageTest('a patch of a megabyte and thousands of tests are drawn in parts', asyn
   assert.equal(await files.locator('details').count(), 200)
   assert.equal(await files.locator('details').first().locator('tr').count(), 0, 'a long file is drawn when it is opened')
   await files.locator('summary').first().click()
-  assert.equal(await files.locator('details').first().locator('tbody tr').count(), 1_000)
+  await drawn(files.locator('details').first().locator('tbody tr'), 1_000)
   await files.getByRole('button', { name: 'Show more (23,000 lines)' }).click()
-  assert.equal(await files.locator('details').first().locator('tbody tr').count(), 2_000)
+  await drawn(files.locator('details').first().locator('tbody tr'), 2_000)
   await files.getByRole('button', { name: 'Show more files (251)' }).click()
   await files.getByRole('button', { name: 'Show more files (51)' }).click()
-  assert.equal(await files.locator('details').count(), 451)
+  await drawn(files.locator('details'), 451)
   const fix = page.getByRole('region', { name: 'Tests to fix' })
   assert.equal(await fix.locator('li').count(), 100)
   await fix.getByRole('button', { name: 'Show more tests (50)' }).click()
-  assert.equal(await fix.locator('li').count(), 150)
+  await drawn(fix.locator('li'), 150)
   await fix.getByText('1,850 tests passed').click()
-  assert.equal(await fix.locator('li').count(), 250)
+  await drawn(fix.locator('li'), 250)
   await fix.getByText('500 more tests are counted but not listed; output.json has the results of all.').waitFor()
   await page.setViewportSize(PHONE)
   await assertFits(page, 'a huge change')

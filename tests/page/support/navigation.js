@@ -1,5 +1,7 @@
 /** Ways from view to view, each of which waits until the view is complete. */
 
+import assert from 'node:assert/strict'
+
 import { idle } from './browser.js'
 
 /**
@@ -43,4 +45,15 @@ export async function settled(page) {
   await ready(page)
   await idle(page)
   await page.waitForFunction(() => !document.querySelector('.state.loading'))
+}
+
+/**
+ * Checks the number of elements once at least this many are drawn: a click may return before a slow page has drawn what it shows.
+ *
+ * @param {import('playwright-core').Locator} elements
+ * @param {number} count at least 1
+ */
+export async function drawn(elements, count) {
+  await elements.nth(count - 1).waitFor({ state: 'attached' })
+  assert.equal(await elements.count(), count)
 }
