@@ -130,7 +130,7 @@ impl Tally {
     }
 }
 
-/// What a sample adds to the sums.
+/// Contribution of a sample to the sums.
 pub(crate) struct Summand<'a> {
     position: Position,
     outcome: Option<Outcome>,
