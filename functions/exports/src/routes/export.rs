@@ -142,11 +142,13 @@ fn read_query(uri: &Uri) -> Result<Wanted, ApiError> {
             "Only `format=md` is of one benchmark; leave it out for others",
         );
     }
-    if also.is_some() && (also.as_deref(), format) != (Some("csv"), Some(ExportFormat::Zip)) {
+    let is_no_table = also.as_deref().is_some_and(|also| also != "csv");
+    let is_no_archive = also.is_some() && format.is_some_and(|format| format != ExportFormat::Zip);
+    if is_no_table || is_no_archive {
         query.note(
             "value_error",
             "also",
-            "Only `format=zip&also=csv` builds two files; leave it out for others",
+            "Only `format=zip&also=csv` builds two files; leave `also` out with other formats",
         );
     }
     query.finish()?;

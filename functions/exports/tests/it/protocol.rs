@@ -250,6 +250,12 @@ async fn orders_of_protocols_are_checked() {
         let path = format!("/api/runs/{}/export?{query}", script.run);
         let answer = get(&app, &path, &[]).await;
         assert_eq!(answer.status(), status, "{query}");
+        if query.contains("docx") {
+            let body = answer.into_body().collect().await.unwrap().to_bytes();
+            let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
+            assert_eq!(body["detail"][0]["loc"], serde_json::json!(["query", "format"]), "{body}");
+            continue;
+        }
         if status == 404 {
             let body = answer.into_body().collect().await.unwrap().to_bytes();
             let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
