@@ -90,7 +90,7 @@ async fn an_upload_that_was_not_completed_for_a_day_is_removed_when_the_store_op
     let store = open(dir.path()).await;
     let client = client(&store);
     assert_eq!(content_files(dir.path()).len(), 2);
-    assert_eq!(complete(&client, &old, &[kept.clone()]).await, code("NoSuchUpload", 404));
+    assert_eq!(complete(&client, &old, std::slice::from_ref(&kept)).await, code("NoSuchUpload", 404));
     assert_eq!(complete(&client, &new, &[kept]).await, (None, 200));
     let got = client.get_object().bucket(BUCKET).key("big").send().await.unwrap();
     assert_eq!(got.body.collect().await.unwrap().to_vec(), b"end");
