@@ -46,7 +46,8 @@ impl Remote {
                 .hint("give the name of the variable that holds the key with --api-key-env")
                 .into());
         }
-        // The client follows no redirects. `send` does it, without the key.
+        // The client follows no redirects. `send` does it, without the key. Redirects and uploads lead to other hosts, so the client
+        // isn't one for this address alone (`http_client_for`).
         let client = http_client(is_loopback(&base), |builder| {
             builder.connect_timeout(CONNECT_TIMEOUT).read_timeout(SILENCE_MAX)
         })

@@ -43,4 +43,4 @@ pub use request::ChatRequest;
 pub use response::{ReportedUsage, error_message};
 pub use retry_after::retry_after;
 pub use source::ModelSource;
-pub use transport::{HttpOptions, error_chain, http_client, is_loopback};
+pub use transport::{HttpOptions, error_chain, http_client, http_client_for, is_loopback};

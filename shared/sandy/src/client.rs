@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use bench_inference::{error_chain, http_client, is_loopback, retry_after};
+use bench_inference::{error_chain, http_client_for, retry_after};
 use bytes::Bytes;
 use reqwest::header::CONTENT_TYPE;
 use reqwest::{Method, Response, StatusCode};
@@ -127,9 +127,9 @@ impl Sandy {
         if !call.query.is_empty() {
             url.query_pairs_mut().extend_pairs(call.query);
         }
-        let http = self.http.get_or_init(|| {
-            http_client(is_loopback(base), |builder| builder.connect_timeout(self.timing.connect))
-        });
+        let http = self
+            .http
+            .get_or_init(|| http_client_for(base, |builder| builder.connect_timeout(self.timing.connect)));
         let http = http.as_ref();
         let http = http.map_err(|problem| unreachable(problem.clone()))?;
         let request = http.request(call.method.clone(), url).bearer_auth(key.expose()).timeout(call.timeout);

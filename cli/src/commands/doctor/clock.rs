@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use bench_inference::{PROVIDERS, http_client, is_loopback};
+use bench_inference::{PROVIDERS, http_client_for};
 use futures_util::future::join_all;
 use jiff::{SignedDuration, Timestamp};
 use reqwest::header::{AGE, DATE, HeaderMap};
@@ -59,7 +59,7 @@ fn addresses(settings: &Settings) -> Vec<Url> {
 }
 
 async fn measure(address: Url) -> Option<Offset> {
-    let client: Client = http_client(is_loopback(&address), |builder| builder.timeout(LIMIT)).ok()?;
+    let client: Client = http_client_for(&address, |builder| builder.timeout(LIMIT)).ok()?;
     let host = hub::host(address.as_str());
     let asked = Timestamp::now();
     let answer = client.head(address).send().await.ok()?;

@@ -10,7 +10,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use bench_inference::providers::LMSTUDIO;
-use bench_inference::{ModelSource, http_client};
+use bench_inference::{ModelSource, http_client_for};
 use reqwest::Url;
 use serde::Deserialize;
 use tokio::process::Command;
@@ -145,7 +145,7 @@ fn program() -> Option<PathBuf> {
 /// Returns the models that LM Studio knows; `None` if its native list can't be read.
 async fn listed(address: &Url) -> Option<Vec<NativeModel>> {
     let base = address.as_str().trim_end_matches('/').trim_end_matches(VERSION);
-    let client = http_client(true, |builder| builder.timeout(LIST_TIMEOUT)).ok()?;
+    let client = http_client_for(address, |builder| builder.timeout(LIST_TIMEOUT)).ok()?;
     let answer = client.get(format!("{base}/api/v0/models")).send().await.ok()?;
     let list: NativeList = answer.error_for_status().ok()?.json().await.ok()?;
     Some(list.data)

@@ -39,27 +39,49 @@ const CONNECTION_IDLE_SECONDS_MAX: u64 = 4;
 const TCP_KEEPALIVE_SECONDS: u64 = 30;
 const USER_AGENT: &str = concat!("bench-runner/", env!("CARGO_PKG_VERSION"));
 
-/// Two clients, each created when first needed: one for servers on this machine, which proxies can't reach, and one
-/// for all others, which honors the proxy variables of the environment.
+/// One client for each [`Destination`], created when first needed.
 #[derive(Debug)]
 pub(crate) struct Http {
     pub(crate) options: HttpOptions,
-    here: OnceLock<Result<reqwest::Client, String>>,
-    elsewhere: OnceLock<Result<reqwest::Client, String>>,
+    clients: [OnceLock<Result<reqwest::Client, String>>; 3],
+}
+
+/// Kind of address, which determines the proxy and certificate settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Destination {
+    /// This machine without TLS. No proxy and no root certificates: loading them takes longer than a short command.
+    LoopbackHttp,
+    /// This machine. No proxy, because proxies can't reach its servers.
+    Loopback,
+    /// Any other machine. Honors the proxy variables of the environment.
+    Remote,
+}
+
+impl Destination {
+    fn from_url(url: &Url) -> Self {
+        match (is_loopback(url), url.scheme()) {
+            (true, "http") => Self::LoopbackHttp,
+            (true, _) => Self::Loopback,
+            (false, _) => Self::Remote,
+        }
+    }
 }
 
 impl Http {
     pub(crate) fn new(options: HttpOptions) -> Arc<Self> {
-        Arc::new(Self { options, here: OnceLock::new(), elsewhere: OnceLock::new() })
+        Arc::new(Self { options, clients: Default::default() })
     }
 
     /// Returns the client for an address, or the reason why there is none.
     pub(crate) fn client(&self, url: &Url) -> Result<&reqwest::Client, &str> {
-        let client = if is_loopback(url) {
-            self.here.get_or_init(|| http_client(true, |builder| configure(builder, self.options)))
-        } else {
-            self.elsewhere.get_or_init(|| http_client(false, |builder| configure(builder, self.options)))
+        let destination = Destination::from_url(url);
+        let [loopback_http, loopback, remote] = &self.clients;
+        let client = match destination {
+            Destination::LoopbackHttp => loopback_http,
+            Destination::Loopback => loopback,
+            Destination::Remote => remote,
         };
+        let client = client.get_or_init(|| build(destination, |builder| configure(builder, self.options)));
         client.as_ref().map_err(String::as_str)
     }
 }
@@ -86,12 +108,35 @@ pub fn http_client(
     is_local: bool,
     configure: impl Fn(ClientBuilder) -> ClientBuilder,
 ) -> Result<reqwest::Client, String> {
+    build(if is_local { Destination::Loopback } else { Destination::Remote }, configure)
+}
+
+/// Builds an HTTP client like [`http_client`], which may be used only for URLs with the scheme and host of `address`. It loads root
+/// certificates only if such URLs can need them.
+///
+/// # Errors
+/// As [`http_client`].
+pub fn http_client_for(
+    address: &Url,
+    configure: impl Fn(ClientBuilder) -> ClientBuilder,
+) -> Result<reqwest::Client, String> {
+    build(Destination::from_url(address), configure)
+}
+
+fn build(
+    destination: Destination,
+    configure: impl Fn(ClientBuilder) -> ClientBuilder,
+) -> Result<reqwest::Client, String> {
     // Fails if another crate has already installed a provider; any provider works.
     let _ = rustls::crypto::ring::default_provider().install_default();
     let builder = || {
         let builder =
             reqwest::Client::builder().user_agent(USER_AGENT).redirect(Policy::none()).referer(false);
-        configure(if is_local { builder.no_proxy() } else { builder })
+        configure(match destination {
+            Destination::LoopbackHttp => builder.no_proxy().tls_certs_only([]),
+            Destination::Loopback => builder.no_proxy(),
+            Destination::Remote => builder,
+        })
     };
     builder().build().or_else(|error| {
         tracing::warn!(error = %error_chain(&error), "No root certificates were found: HTTPS addresses cannot be reached");
@@ -147,5 +192,17 @@ mod tests {
     #[test]
     fn a_client_without_root_certificates_can_be_built() {
         assert!(http_client(true, |builder| builder.tls_certs_only([])).is_ok());
+    }
+
+    #[test]
+    fn only_loopback_http_skips_root_certificates() {
+        for (url, expected) in [
+            ("http://127.0.0.1:1234/v1", Destination::LoopbackHttp),
+            ("https://127.0.0.1:1234/v1", Destination::Loopback),
+            ("http://192.168.1.5:1234/v1", Destination::Remote),
+            ("https://llm.chutes.ai/v1", Destination::Remote),
+        ] {
+            assert_eq!(Destination::from_url(&Url::parse(url).unwrap()), expected, "{url}");
+        }
     }
 }
