@@ -10,7 +10,8 @@
 //! Invariants:
 //! - One owner at a time: the data directory is locked. So messages and leases that were held when the last owner ended
 //!   are known to be free when this one starts. Other processes use its services over a [`socket`].
-//! - A successful response is sent after its effect is committed (and, with [`Durability::Full`], on the disk).
+//! - A successful response is sent after its effect is committed (and, with [`Durability::Full`], on the disk, except receives and
+//!   deletes of messages).
 //! - Service threads never run on the async runtime and never block it.
 
 mod account;

@@ -88,6 +88,29 @@ pub(super) enum Job {
     Limit(Vec<GroupLimit>),
 }
 
+impl Job {
+    /// Returns true if the effect must survive a power failure once it is acknowledged, with [`Durability::Full`]. A receive or a
+    /// delete needn't: the message is delivered again, as queues are allowed to do.
+    ///
+    /// [`Durability::Full`]: crate::Durability::Full
+    pub(super) fn must_survive(&self) -> bool {
+        let Self::Call { command, .. } = self else { return false };
+        match command {
+            Command::CreateQueue { .. }
+            | Command::DeleteQueue { .. }
+            | Command::SetAttributes { .. }
+            | Command::Purge { .. }
+            | Command::Send { .. } => true,
+            Command::FindQueue { .. }
+            | Command::ListQueues { .. }
+            | Command::Attributes { .. }
+            | Command::Receive { .. }
+            | Command::Delete { .. }
+            | Command::ChangeVisibility { .. } => false,
+        }
+    }
+}
+
 /// Messages on their way to a receiver. If no receiver takes them, they return to their queue, so
 /// an aborted long poll loses no messages.
 #[derive(Debug)]

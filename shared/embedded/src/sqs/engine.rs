@@ -154,7 +154,12 @@ impl Engine {
         self.limits = limits;
     }
 
-    /// Makes all changes since the last commit durable.
+    /// Sets whether the following commits wait for the disk, as [`Store::set_waits_for_disk`] does.
+    pub(super) fn set_waits_for_disk(&mut self, waits: bool) -> rusqlite::Result<()> {
+        self.store.set_waits_for_disk(waits)
+    }
+
+    /// Commits all changes since the last commit.
     pub(super) fn commit(&self) -> rusqlite::Result<()> {
         self.store.commit()
     }
@@ -609,6 +614,13 @@ impl Engine {
     /// Returns the time at which a waiter has to be checked next.
     pub(super) fn next_wake_ms(&self) -> Option<i64> {
         self.queues.values().filter_map(Queue::next_wake_ms).min()
+    }
+
+    /// Answers all waiting receives with an error.
+    pub(super) fn refuse_waiters(&mut self, replies: &mut Vec<PendingReply>) {
+        for queue in self.queues.values_mut() {
+            replies.extend(queue.waiters.drain(..).map(|waiter| (waiter.answer, Err(storage_failed()))));
+        }
     }
 
     /// Deletes messages older than the retention period of their queue. Returns their number.

@@ -75,6 +75,9 @@ pub(super) struct Content {
 #[derive(Debug)]
 pub(super) struct Store {
     connection: Connection,
+    durability: Durability,
+    /// True if commits wait for the disk.
+    waits_for_disk: bool,
 }
 
 impl Store {
@@ -86,15 +89,11 @@ impl Store {
         let connection = Connection::open(database_name(path))?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS_CACHED_MAX);
         connection.pragma_update(None, "journal_mode", "WAL")?;
-        let synchronous = match durability {
-            Durability::Full => "FULL",
-            Durability::Normal => "NORMAL",
-        };
-        connection.pragma_update(None, "synchronous", synchronous)?;
+        connection.pragma_update(None, "synchronous", "NORMAL")?;
         connection.pragma_update(None, "cache_size", -2_000)?;
         // The data directory is locked, so no other process opens the file.
         connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
-        Ok(Self { connection })
+        Ok(Self { connection, durability, waits_for_disk: false })
     }
 
     fn with_schema(self) -> Result<Self, String> {
@@ -115,6 +114,17 @@ impl Store {
         Ok(self)
     }
 
+    /// Sets whether the following commits wait for the disk; they never do without [`Durability::Full`]. A commit that waits makes
+    /// all earlier ones durable, too. Must not be called in a transaction.
+    pub(super) fn set_waits_for_disk(&mut self, waits: bool) -> rusqlite::Result<()> {
+        let waits = waits && self.durability == Durability::Full;
+        if waits != self.waits_for_disk {
+            self.connection.pragma_update(None, "synchronous", if waits { "FULL" } else { "NORMAL" })?;
+            self.waits_for_disk = waits;
+        }
+        Ok(())
+    }
+
     pub(super) fn begin(&self) -> rusqlite::Result<()> {
         if self.connection.is_autocommit() { self.run("BEGIN IMMEDIATE") } else { Ok(()) }
     }
@@ -132,6 +142,12 @@ impl Store {
     pub(super) fn limit_pages(&self, pages_max: i64) {
         let set = |row: &Row<'_>| row.get::<_, i64>(0);
         self.connection.query_row(&format!("PRAGMA max_page_count = {pages_max}"), [], set).unwrap();
+    }
+
+    /// Returns the value of `PRAGMA synchronous`: 1 for `NORMAL`, 2 for `FULL`.
+    #[cfg(test)]
+    pub(super) fn synchronous(&self) -> i64 {
+        self.connection.pragma_query_value(None, "synchronous", |row| row.get(0)).unwrap()
     }
 
     fn run(&self, sql: &str) -> rusqlite::Result<()> {
