@@ -4,13 +4,15 @@ use std::collections::BTreeMap;
 use std::io::{Cursor, Read};
 use std::process::{Command, Stdio};
 
-use crate::support::{self, Said, Script, Stack, VERSION, after, config, item_id, key_ring, script, trusted};
+use crate::support::{
+    self, Said, Script, Stack, VERSION, after, build_both, config, item_id, key_ring, mixed, script, trusted,
+};
 use bench_domain::run::{JudgeUse, RejudgedRun};
 use bench_domain::{
-    Answer, Code, Execution, Finish, Generation, HarvestedFile, JobEnd, JobReport, Outcome, Position, Prompt,
-    RunId, SampleBody, Stage, Step, Usage, Verdict,
+    Answer, Code, Execution, Generation, HarvestedFile, JobEnd, JobReport, Position, Prompt, RunId,
+    SampleBody, Stage, Step, Usage, Verdict,
 };
-use bench_exports::{ExportError, ExportFormat, ExportOrder, ExportsConfig};
+use bench_exports::{ExportError, ExportFormat, ExportsConfig};
 use bench_signing::{Limits, SigningKey, canonical, verify_bytes};
 use bench_state::{BodyRef, Claim, EventKind, NewEvent, ReplyWithoutVerdict, SampleResult, Transition};
 use serde_json::{Value, json};
@@ -34,20 +36,6 @@ async fn fail(stack: &Stack, run: RunId) {
     let event = NewEvent::new(EventKind::RunFailed, "failed");
     let changed = stack.state.change_run(&found, &failed, 1, &event, after(20)).await.unwrap();
     assert_eq!(changed, Transition::Done);
-}
-
-/// Returns samples of every kind.
-fn mixed(position: Position) -> Option<Said> {
-    Some(match position.item {
-        0 => Said::right("The answer is (A)."),
-        1 => Said { latency_ms: 0, ..Said::wrong("The answer is (B). é 😀 \u{1}") },
-        2 => Said::failed("the provider answered 500 five times"),
-        3 => Said { verdict: Verdict::wrong(Outcome::NoAnswer, "the answer is empty"), ..Said::right("") },
-        4 => Said { finish: Finish::Length, model: "acme/model-2".to_owned(), ..Said::right("A, and furth") },
-        5 => Said { verdict: Verdict::partial(0.25, Some("C".to_owned()), "a quarter"), ..Said::right("C") },
-        6 => return None,
-        _ => Said::right("A"),
-    })
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -419,54 +407,6 @@ async fn is_built_once_and_the_same_again() {
         stack.exports_with(key_ring(), ExportsConfig { software_version: "9.8.8".to_owned(), ..config() });
     let newer = newer.build(script.run, ExportFormat::Zip).await.unwrap();
     assert!(newer.key.contains("/1-9.8.8-"));
-}
-
-/// Returns the keys of an archive and its table that are built in one pass, and how many records and bodies that read.
-async fn build_both(stack: &Stack, run: RunId) -> ([String; 2], [u64; 2]) {
-    let exports = stack.exports();
-    stack.calls.clear();
-    let order = ExportOrder { with_table: true, ..ExportFormat::Zip.into() };
-    let archive = exports.build(run, order).await.unwrap();
-    let read = ["BatchGetItem", "GetObject"].map(|action| stack.calls.of(action).0);
-    stack.calls.clear();
-    let table = exports.build(run, ExportFormat::Csv).await.unwrap();
-    for action in ["BatchGetItem", "GetObject", "PutObject", "CreateMultipartUpload"] {
-        assert_eq!(stack.calls.of(action).0, 0, "the table is stored already: {action}");
-    }
-    ([archive.key, table.key], read)
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_table_is_built_together_with_its_archive() {
-    let stack = Stack::open().await;
-    // Each record, 100 at once, and each body are read once. The cause of a failure isn't in the report, but in the records.
-    for (fails, reads) in [(false, [6, 600]), (true, [12, 599])] {
-        // Several pages, and a table of more than one part.
-        let answer = format!("the answer is (A). {}", "So ".repeat(4_000));
-        let mut script = script(600, move |position| match (fails, position.item) {
-            (true, 0) => mixed(Position { item: 2, sample: 0 }),
-            _ => Some(Said::right(&answer)),
-        });
-        script.run = RunId::random();
-        script.play(&stack).await;
-        let mut alone = Vec::new();
-        for format in [ExportFormat::Zip, ExportFormat::Csv] {
-            let built = stack.exports().build(script.run, format).await.unwrap();
-            alone.push(stack.bytes(&built.key).await);
-            stack.blobs.delete(&built.key).await.unwrap();
-        }
-        let (keys, read) = build_both(&stack, script.run).await;
-        assert_eq!(read, reads, "{fails}");
-        for (key, alone) in keys.iter().zip(&alone) {
-            assert!(&stack.bytes(key).await == alone, "{key}");
-        }
-        // A table that is stored already stays as it is.
-        stack.blobs.delete(&keys[0]).await.unwrap();
-        stack.blobs.put(&keys[1], b"as it was".to_vec().into(), "text/csv").await.unwrap();
-        let (keys, _) = build_both(&stack, script.run).await;
-        assert!(stack.bytes(&keys[0]).await == alone[0]);
-        assert_eq!(stack.bytes(&keys[1]).await, b"as it was");
-    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

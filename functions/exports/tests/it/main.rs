@@ -10,4 +10,5 @@ mod report;
 mod rotation;
 mod support;
 mod table;
+mod together;
 mod uploads;

@@ -13,11 +13,11 @@ use bench_domain::run::{
 };
 use bench_domain::sample::shards_for;
 use bench_domain::{
-    Answer, BenchmarkName, Code, Finish, Generation, Position, Prompt, ReportedModels, RunId, RunSpec,
-    RunTemplate, SampleBody, SampleRef, Secret, Stage, Subset, Timestamp, Usage, Verdict, testing,
+    Answer, BenchmarkName, Code, Finish, Generation, Outcome, Position, Prompt, ReportedModels, RunId,
+    RunSpec, RunTemplate, SampleBody, SampleRef, Secret, Stage, Subset, Timestamp, Usage, Verdict, testing,
 };
-use bench_embedded::{CompletedCall, Durability, Embedded, EmbeddedOptions, Recorder};
-use bench_exports::{Exports, ExportsConfig};
+use bench_embedded::{CompletedCall, Durability, Embedded, EmbeddedOptions, Faults, Recorder};
+use bench_exports::{ExportFormat, ExportOrder, Exports, ExportsConfig};
 use bench_signing::{KeyError, KeyRing, RingConfig, TrustedKey};
 use bench_state::credentials::OwnerKey;
 use bench_state::{
@@ -97,21 +97,31 @@ pub(crate) struct Stack {
     pub(crate) blobs: Blobs,
     pub(crate) calls: Calls,
     embedded: Embedded,
-    _directory: tempfile::TempDir,
+    directory: tempfile::TempDir,
 }
 
 impl Stack {
     pub(crate) async fn open() -> Self {
-        let directory = tempfile::tempdir().unwrap();
+        Self::open_in(tempfile::tempdir().unwrap(), Faults::default()).await
+    }
+
+    /// Opens the same data directory again, with these faults.
+    pub(crate) async fn reopen_with(self, faults: &str) -> Self {
+        let Self { embedded, directory, .. } = self;
+        embedded.close();
+        Self::open_in(directory, faults.parse().unwrap()).await
+    }
+
+    async fn open_in(directory: tempfile::TempDir, faults: Faults) -> Self {
         let calls = Calls::default();
-        let options = EmbeddedOptions::new(directory.path()).durability(Durability::Normal);
+        let options = EmbeddedOptions::new(directory.path()).durability(Durability::Normal).faults(faults);
         let options = options.recorder(calls.recorder());
         let embedded = tokio::task::spawn_blocking(|| Embedded::open(options)).await.unwrap().unwrap();
         let state = State::new(&embedded.sdk_config(), "bench", embedded.epoch());
         let blobs = Blobs::new(&embedded.sdk_config(), "bench");
         state.ensure_table().await.unwrap();
         blobs.ensure_bucket().await.unwrap();
-        Self { state, blobs, calls, embedded, _directory: directory }
+        Self { state, blobs, calls, embedded, directory }
     }
 
     pub(crate) fn exports(&self) -> Exports {
@@ -476,4 +486,34 @@ impl<F: Fn(Position) -> Option<Said>> Script<F> {
         let changed = state.change_run(&run, &over, run.generation, &event, after(5_001)).await.unwrap();
         assert_eq!(changed, Transition::Done);
     }
+}
+
+/// Returns samples of every kind.
+pub(crate) fn mixed(position: Position) -> Option<Said> {
+    Some(match position.item {
+        0 => Said::right("The answer is (A)."),
+        1 => Said { latency_ms: 0, ..Said::wrong("The answer is (B). é 😀 \u{1}") },
+        2 => Said::failed("the provider answered 500 five times"),
+        3 => Said { verdict: Verdict::wrong(Outcome::NoAnswer, "the answer is empty"), ..Said::right("") },
+        4 => Said { finish: Finish::Length, model: "acme/model-2".to_owned(), ..Said::right("A, and furth") },
+        5 => Said { verdict: Verdict::partial(0.25, Some("C".to_owned()), "a quarter"), ..Said::right("C") },
+        6 => return None,
+        _ => Said::right("A"),
+    })
+}
+
+/// Returns the keys of an archive and its table that are built in one pass, and the numbers of its reads of records (of 100 at most)
+/// and of bodies.
+pub(crate) async fn build_both(stack: &Stack, run: RunId) -> ([String; 2], [u64; 2]) {
+    let exports = stack.exports();
+    stack.calls.clear();
+    let order = ExportOrder { with_table: true, ..ExportFormat::Zip.into() };
+    let archive = exports.build(run, order).await.unwrap();
+    let read = ["BatchGetItem", "GetObject"].map(|action| stack.calls.of(action).0);
+    stack.calls.clear();
+    let table = exports.build(run, ExportFormat::Csv).await.unwrap();
+    for action in ["BatchGetItem", "GetObject", "PutObject", "CreateMultipartUpload"] {
+        assert_eq!(stack.calls.of(action).0, 0, "the table is stored already: {action}");
+    }
+    ([archive.key, table.key], read)
 }
