@@ -20,7 +20,8 @@ pub(super) fn explain(path: &Path, reasons: &[Reason], trusted: &[TrustedKey]) -
     Some(match is_given {
         true => format!("intact, but signed by `{fingerprint}`, which is not one of the given keys"),
         false => format!(
-            "intact, signed by an unknown key `{fingerprint}`; pin it with `bench keys pin` if its owner confirms {}",
+            "intact, signed by an unknown key `{fingerprint}`; pin it with `bench keys pin` if its owner confirms {}, or name \
+             the data directory that signed it with --data-dir",
             key.to_base64()
         ),
     })
