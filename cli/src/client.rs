@@ -254,6 +254,8 @@ impl Client {
             while let Some(piece) = answer.body.next().await {
                 file.write_all(&piece?).await?;
             }
+            // Without it, `sync_all` succeeds although the last write has failed.
+            file.flush().await?;
             file.sync_all().await?;
             tokio::fs::rename(&partial, &to).await?;
             anyhow::Ok(())

@@ -130,3 +130,39 @@ fn answers_wait_for_room_and_stored_runs_can_be_read() {
     );
     assert!(changed.contains("exit 1") && !changed.contains("internal error"), "{changed}");
 }
+
+/// Exports to a small disk, first with room for them and then without, and lists what is on the disk at the end.
+const EXPORTS: &str = r#"
+mount -t tmpfs -o size=128k,mode=700 tmpfs small || exit 99
+"$BENCH" export latest --format zip --out small/x.zip >first.out 2>&1 || exit 98
+cp small/x.zip x.zip
+dd if=/dev/zero of=small/filler bs=4k 2>/dev/null
+for format in zip csv jsonl; do
+  "$BENCH" export latest --format $format --out small/x.$format --force >>full.out 2>&1
+  echo "exit $?" >>full.out
+done
+"$BENCH" run --resume latest --out small >>full.out 2>&1
+echo "exit $?" >>full.out
+cmp small/x.zip x.zip >>full.out 2>&1 && echo "kept" >>full.out
+ls small >>full.out
+"#;
+
+#[test]
+fn an_export_without_room_is_an_error_and_keeps_the_file_before_it() {
+    let dir = TestDir::new();
+    let run = dir.bench(&["run", "--model", "oracle", "--demo", "--benchmark", "mmlu_pro"]);
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    std::fs::create_dir(dir.path("small")).unwrap();
+    let bench = dir.command(&[]);
+    let mut script = Command::new("unshare");
+    script.args(["--user", "--map-root-user", "--mount", "sh", "-c", EXPORTS]);
+    script.current_dir(dir.path("")).env_clear().env("BENCH", bench.get_program());
+    script.envs(bench.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let status = script.stdin(Stdio::null()).status().unwrap();
+    assert!(status.success(), "{status}: {}", text(&dir.path("first.out")));
+    let full = text(&dir.path("full.out"));
+    assert_eq!(full.matches("no space left on device").count(), 4, "{full}");
+    assert_eq!(full.matches("exit 1\n").count(), 4, "{full}");
+    assert!(full.contains("hint: the results are kept: `bench export "), "{full}");
+    assert!(full.ends_with("kept\nfiller\nx.zip\n"), "{full}");
+}

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::failure;
 use crate::client::Client;
 use crate::data_dir::key_ring;
-use crate::exit::{ExitStatus, Problem};
+use crate::exit::{ExitStatus, Problem, sentence};
 use crate::page::Page;
 use crate::views::Run;
 use crate::{output, show};
@@ -178,18 +178,23 @@ pub(crate) fn check_folder(out: &Path) -> anyhow::Result<()> {
 }
 
 async fn export(client: &Client, stack: Option<&Stack>, run: &Run, out: &Path) -> anyhow::Result<Files> {
+    let failure = |problem: String| {
+        let id = &run.id;
+        let hint =
+            format!("the results are kept: `bench export {id} --out FOLDER` writes them to another folder");
+        Problem::failure(problem).hint(hint)
+    };
     std::fs::create_dir_all(out).map_err(|error| {
-        Problem::failure(format!("--out: could not create the folder `{}`: {error}", out.display())).hint(
-            format!(
-                "the results are kept: `bench export {} --out FOLDER` writes them to another folder",
-                run.id
-            ),
-        )
+        failure(format!("--out: could not create the folder `{}`: {error}", out.display()))
     })?;
+    let failed = |error: anyhow::Error| match error.downcast_ref::<std::io::Error>() {
+        Some(_) => failure(sentence(&error)).into(),
+        None => error,
+    };
     let path = |format: &str| format!("/api/runs/{}/export?format={format}", run.id);
     // Both files in one pass over the samples; the second request finds the table.
-    let zip = client.download(&path("zip&also=csv"), out).await?;
-    let csv = client.download(&path("csv"), out).await?;
+    let zip = client.download(&path("zip&also=csv"), out).await.map_err(failed)?;
+    let csv = client.download(&path("csv"), out).await.map_err(failed)?;
     let trusted = match stack {
         Some(stack) => key_ring(|| Ok(stack.embedded.data_dir().to_owned()), false)?.trusted_keys(),
         None => {

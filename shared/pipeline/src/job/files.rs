@@ -84,6 +84,8 @@ async fn share(source: &StoredFiles, folder: &Path, file: &StoredFile) -> Result
         out.write_all(&bytes).await.map_err(failed)?;
         offset += bytes.len() as u64;
     }
+    // Without it, `sync_all` succeeds although the last write has failed.
+    out.flush().await.map_err(failed)?;
     out.sync_all().await.map_err(failed)?;
     if hex::encode(digest.finalize()) != file.sha256 {
         tokio::fs::remove_file(&part).await.ok();
