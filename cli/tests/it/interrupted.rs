@@ -1,6 +1,6 @@
 //! Interrupted runs: the processes that work on them, listing and resuming.
 
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -111,6 +111,26 @@ fn resume(run: &str) -> Vec<String> {
     ["run", "--resume", run, "--json", "--durability", "normal", "--concurrency", "1"]
         .map(str::to_owned)
         .to_vec()
+}
+
+/// Without `--concurrency`, the command first reads the run's own.
+#[test]
+fn a_resumed_run_is_continued_with_the_same_folder_for_results() {
+    let test = HangingModelTest::new();
+    test.killed_while_asking(&test.order("a.jsonl"));
+    let run = test.first();
+    let mut command = test.dir.command(&["run", "--resume", &run, "--out", "my results"]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    test.until_asked(2, &mut child);
+    // The second one doesn't wait for the answer.
+    for _ in 0..2 {
+        let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+        assert!(sent.unwrap().success());
+        std::thread::sleep(Duration::from_millis(500));
+    }
+    let output = CommandOutput::new(&child.wait_with_output().unwrap());
+    let command = format!("continue with: bench run --resume {run} --out 'my results'");
+    assert!(output.stderr.contains(&command), "{}", output.stderr);
 }
 
 #[test]
