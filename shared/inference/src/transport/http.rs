@@ -49,7 +49,7 @@ pub(crate) struct Http {
 /// Kind of address, which determines the proxy and certificate settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Destination {
-    /// This machine without TLS. No proxy and no root certificates: loading them takes longer than a short command.
+    /// This machine without TLS. No proxy and no root certificates, which take time to load.
     LoopbackHttp,
     /// This machine. No proxy, because proxies can't reach its servers.
     Loopback,
