@@ -12,13 +12,19 @@ use crate::data_dir::DataArgs;
 pub(crate) const OUT_DEFAULT: &str = "bench-results";
 
 /// Options of server and data directory that this process was called with.
-static OPTIONS: OnceLock<String> = OnceLock::new();
+static PLACE: OnceLock<String> = OnceLock::new();
+/// Option of the folder for results that this process was called with.
+static OUT: OnceLock<String> = OnceLock::new();
 
-/// Keeps the options of server and data directory, and the folder for results of a command that works on runs, so that
-/// printed commands have them, too.
-pub(crate) fn remember(server: &ServerArgs, data: &DataArgs, out: Option<&Path>) {
+/// Keeps the options of server and data directory, so that printed commands have them, too.
+pub(crate) fn remember(server: &ServerArgs, data: &DataArgs) {
     // A process has one command line.
-    let _ = OPTIONS.set(options(server, data, out));
+    let _ = PLACE.set(place(server, data));
+}
+
+/// Keeps the folder for results of a command that works on runs, so that printed commands have it, too.
+pub(crate) fn remember_out(out: &Path) {
+    let _ = OUT.set(results_folder(out));
 }
 
 /// Returns the command that continues a run at the same server or in the same data directory.
@@ -28,25 +34,35 @@ pub(crate) fn resume(run: impl Display) -> String {
 
 /// Returns this command's options for server, data directory and results, with a space in front, for other commands that work on
 /// its runs.
-pub(crate) fn same_place() -> &'static str {
-    OPTIONS.get().map_or("", String::as_str)
+pub(crate) fn same_place() -> String {
+    [&PLACE, &OUT].into_iter().filter_map(OnceLock::get).map(String::as_str).collect()
 }
 
-/// Returns the options with a space in front. What variables give isn't repeated, except for the server.
-fn options(server: &ServerArgs, data: &DataArgs, out: Option<&Path>) -> String {
-    let without = |variable: &str, value: Option<String>| {
-        value.filter(|value| env::var(variable).ok().as_ref() != Some(value))
-    };
-    let out = out.map(|out| out.display().to_string()).filter(|out| out != OUT_DEFAULT);
+/// Returns the options of server and data directory, with a space in front. What variables give isn't repeated, except for the
+/// server.
+fn place(server: &ServerArgs, data: &DataArgs) -> String {
     let data_dir = data.data_dir.as_ref().map(|dir| dir.display().to_string());
     let given = [
         ("--server", server.server().map(str::to_owned)),
         ("--api-key-env", without("BENCH_API_KEY_ENV", server.api_key_env.clone())),
         ("--data-dir", without("BENCH_HOME", data_dir).filter(|_| server.server().is_none())),
-        ("--out", without("BENCH_OUT", out)),
     ];
-    let given = given.into_iter().filter_map(|(flag, value)| Some((flag, value?)));
-    given.map(|(flag, value)| format!(" {flag} {}", shell_word(value.trim()))).collect()
+    given.into_iter().filter_map(|(flag, value)| Some(option(flag, &value?))).collect()
+}
+
+/// Returns the option of the folder for results, like [`place`]; nothing for the default.
+fn results_folder(out: &Path) -> String {
+    let out = Some(out.display().to_string()).filter(|out| out != OUT_DEFAULT);
+    without("BENCH_OUT", out).map(|out| option("--out", &out)).unwrap_or_default()
+}
+
+/// Returns the value unless the variable gives it.
+fn without(variable: &str, value: Option<String>) -> Option<String> {
+    value.filter(|value| env::var(variable).ok().as_ref() != Some(value))
+}
+
+fn option(flag: &str, value: &str) -> String {
+    format!(" {flag} {}", shell_word(value.trim()))
 }
 
 /// Quotes a word of a command for a POSIX shell, if it needs it.
@@ -64,6 +80,9 @@ mod tests {
 
     #[test]
     fn a_printed_command_has_the_options_of_this_one() {
+        let options = |server: &ServerArgs, data: &DataArgs, out: Option<&Path>| {
+            place(server, data) + &out.map(results_folder).unwrap_or_default()
+        };
         let here = ServerArgs { server: None, api_key_env: Some("MY_KEY".to_owned()) };
         let there = ServerArgs { server: Some(" https://bench.example ".to_owned()), api_key_env: None };
         let data = |dir: Option<&str>| DataArgs { data_dir: dir.map(Into::into) };

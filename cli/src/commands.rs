@@ -202,7 +202,7 @@ struct Api {
 impl Api {
     /// Connects to the server that was named, or opens the stack in the data directory, where no work is done.
     async fn open(server: &ServerArgs, data: &DataArgs) -> anyhow::Result<Self> {
-        again::remember(server, data, None);
+        again::remember(server, data);
         if let Some(client) = server.client()? {
             return Ok(Self { client: client.with_helper_keys(HelperKeys::from_variables()), stack: None });
         }

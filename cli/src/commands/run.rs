@@ -243,8 +243,6 @@ pub(crate) async fn resume(
     // Checks the key before opening anything.
     server.named_key()?;
     results::check_folder(&work.out)?;
-    // Before the stored concurrency is read by an API that has no folder for results.
-    crate::again::remember(server, data, Some(&work.out));
     let work = &with_stored_concurrency(run, work, server, data).await?;
     let session = Session::open(work, server, data).await?;
     match prepare_resume(&session, run, budget, repeated, work).await {

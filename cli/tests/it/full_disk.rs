@@ -48,6 +48,20 @@ impl Drop for Script {
     }
 }
 
+/// Returns a shell script in a mount namespace of its own, with the command as its arguments and environment, and the program as
+/// `BENCH`.
+fn with_own_mounts(bench: &Command, script: &str) -> Command {
+    let mut command = Command::new("unshare");
+    command.args(["--user", "--map-root-user", "--mount", "sh", "-c", script, "sh"]);
+    command.arg(bench.get_program()).args(bench.get_args());
+    command.env_clear().envs(bench.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    command.env("BENCH", bench.get_program()).stdin(Stdio::null());
+    if let Some(dir) = bench.get_current_dir() {
+        command.current_dir(dir);
+    }
+    command
+}
+
 fn until(what: &str, mut is_true: impl FnMut() -> bool) {
     let started = Instant::now();
     while !is_true() {
@@ -86,12 +100,7 @@ fn answers_wait_for_room_and_stored_runs_can_be_read() {
             ]
             .concat(),
         );
-    let mut script = Command::new("unshare");
-    script.args(["--user", "--map-root-user", "--mount", "sh", "-c", SCRIPT, "sh"]);
-    script.arg(bench.get_program()).args(bench.get_args());
-    script.current_dir(dir.path("")).env_clear().env("BENCH", bench.get_program());
-    script.envs(bench.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let mut script = Script(script.stdin(Stdio::null()).spawn().unwrap());
+    let mut script = Script(with_own_mounts(&bench, SCRIPT).spawn().unwrap());
     let shown = || format!("{}{}", text(&dir.path("run.out")), text(&dir.path("run.err")));
 
     until("the model is not asked", || {
@@ -153,12 +162,7 @@ fn an_export_without_room_is_an_error_and_keeps_the_file_before_it() {
     let run = dir.bench(&["run", "--model", "oracle", "--demo", "--benchmark", "mmlu_pro"]);
     assert_eq!(run.code, 0, "{}", run.stderr);
     std::fs::create_dir(dir.path("small")).unwrap();
-    let bench = dir.command(&[]);
-    let mut script = Command::new("unshare");
-    script.args(["--user", "--map-root-user", "--mount", "sh", "-c", EXPORTS]);
-    script.current_dir(dir.path("")).env_clear().env("BENCH", bench.get_program());
-    script.envs(bench.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let status = script.stdin(Stdio::null()).status().unwrap();
+    let status = with_own_mounts(&dir.command(&[]), EXPORTS).status().unwrap();
     assert!(status.success(), "{status}: {}", text(&dir.path("first.out")));
     let full = text(&dir.path("full.out"));
     assert_eq!(full.matches("no space left on device").count(), 4, "{full}");

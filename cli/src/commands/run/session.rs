@@ -85,7 +85,8 @@ impl Session {
         data: &DataArgs,
     ) -> anyhow::Result<Self> {
         let datasets = Arc::new(DatasetProgress::default());
-        again::remember(server, data, Some(&work.out));
+        again::remember(server, data);
+        again::remember_out(&work.out);
         if let Some(client) = server.client()? {
             return Ok(Self {
                 client: client.with_helper_keys(HelperKeys::from_variables()),
