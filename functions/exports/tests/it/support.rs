@@ -502,8 +502,7 @@ pub(crate) fn mixed(position: Position) -> Option<Said> {
     })
 }
 
-/// Returns the keys of an archive and its table that are built in one pass, and the numbers of its reads of records (of 100 at most)
-/// and of bodies.
+/// Builds an archive and its table in one pass. Returns their keys, and how often that read records (at most 100 at once) and bodies.
 pub(crate) async fn build_both(stack: &Stack, run: RunId) -> ([String; 2], [u64; 2]) {
     let exports = stack.exports();
     stack.calls.clear();

@@ -126,23 +126,30 @@ impl Worker {
             *reply = Err(storage_failed());
         }
         for job in group.drain(..) {
-            match job {
-                Job::Call { answer, .. } => self.replies.push((answer, Err(storage_failed()))),
-                // Pauses aren't stored in the file.
-                Job::Pause { groups, done } => {
-                    self.engine.pause(groups);
-                    let _ = done.send(());
-                }
-                Job::Resume { group } => self.engine.resume(group),
-                Job::Halt(halted) => self.engine.halt(halted),
-                Job::Limit(limits) => self.engine.set_limits(limits),
-                Job::Return(_) => {}
+            if let Some(Job::Call { answer, .. }) = self.run_unstored(job) {
+                self.replies.push((answer, Err(storage_failed())));
             }
         }
         if self.is_broken {
             self.engine.refuse_waiters(&mut self.replies);
             self.next_sweep_ms = now_ms + SWEEP_INTERVAL_MS;
         }
+    }
+
+    /// Runs a job whose effect isn't stored in the file, or returns any other one.
+    fn run_unstored(&mut self, job: Job) -> Option<Job> {
+        match job {
+            Job::Pause { groups, done } => {
+                self.engine.pause(groups);
+                // The caller may be gone.
+                let _ = done.send(());
+            }
+            Job::Resume { group } => self.engine.resume(group),
+            Job::Halt(halted) => self.engine.halt(halted),
+            Job::Limit(limits) => self.engine.set_limits(limits),
+            Job::Call { .. } | Job::Return(_) => return Some(job),
+        }
+        None
     }
 
     fn send_replies(&mut self) {
@@ -164,19 +171,12 @@ impl Worker {
     fn run_jobs(&mut self, group: &mut VecDeque<Job>, now_ms: i64) -> rusqlite::Result<()> {
         self.engine.set_waits_for_disk(group.iter().any(Job::must_survive))?;
         while let Some(job) = group.pop_front() {
-            match job {
-                Job::Call { command, answer } => {
+            match self.run_unstored(job) {
+                Some(Job::Call { command, answer }) => {
                     self.engine.run(command, answer, now_ms, &mut self.replies)?;
                 }
-                Job::Return(receipts) => self.engine.return_undelivered(&receipts, now_ms)?,
-                Job::Pause { groups, done } => {
-                    self.engine.pause(groups);
-                    // The caller may be gone.
-                    let _ = done.send(());
-                }
-                Job::Resume { group } => self.engine.resume(group),
-                Job::Halt(halted) => self.engine.halt(halted),
-                Job::Limit(limits) => self.engine.set_limits(limits),
+                Some(Job::Return(receipts)) => self.engine.return_undelivered(&receipts, now_ms)?,
+                _ => {}
             }
         }
         if now_ms >= self.next_sweep_ms {
