@@ -6,6 +6,7 @@
 use bench_blobs::Blobs;
 use bench_items::Item;
 use bytes::Bytes;
+use tokio::sync::Semaphore;
 
 use crate::bounded_cache::BoundedCache;
 use crate::error::DatasetError;
@@ -15,15 +16,27 @@ use crate::index::{load_item, unpack_item};
 const BLOCK_BYTES: u64 = 128 * 1024;
 /// Maximum length of an item's frame that is read as a part of blocks. Longer ones are read alone.
 const FRAME_BYTES_MAX: u64 = BLOCK_BYTES / 4;
+/// Total length of the longer frames that are read and unpacked at the same time, in KiB. Unpacking takes several times as much
+/// memory, and a function has little.
+const LARGE_KIB_AT_ONCE: u32 = 16 * 1024;
 
 /// Loads items, and keeps the blocks of the datasets' files that they are in.
 #[derive(Debug)]
-pub struct ItemCache(BoundedCache<(String, u64), Bytes>);
+pub struct ItemCache {
+    blocks: BoundedCache<(String, u64), Bytes>,
+    /// KiB of longer frames that may still be read.
+    large: Semaphore,
+}
 
 impl ItemCache {
     /// Creates a cache that holds about `limit_bytes` in total.
     pub fn new(limit_bytes: usize) -> Self {
-        Self(BoundedCache::new(limit_bytes))
+        Self { blocks: BoundedCache::new(limit_bytes), large: Semaphore::new(LARGE_KIB_AT_ONCE as usize) }
+    }
+
+    /// Returns true if an item with a frame of this length is read alone each time, since it isn't kept.
+    pub fn is_large(length: u64) -> bool {
+        length > FRAME_BYTES_MAX
     }
 
     /// Loads the item whose frame is at `offset`, as [`load_item`] does.
@@ -37,7 +50,10 @@ impl ItemCache {
         offset: u64,
         length: u64,
     ) -> Result<Item, DatasetError> {
-        if length == 0 || length > FRAME_BYTES_MAX {
+        if length == 0 || Self::is_large(length) {
+            let kib = u32::try_from(length.div_ceil(1024)).unwrap_or(u32::MAX).min(LARGE_KIB_AT_ONCE);
+            // Fails only once the semaphore is closed, which nobody does.
+            let _room = self.large.acquire_many(kib).await.ok();
             return load_item(blobs, data_key, offset, length).await;
         }
         let end = offset.saturating_add(length);
@@ -67,7 +83,7 @@ impl ItemCache {
         let key = (data_key.to_owned(), block);
         // In a box, since the futures of all callers contain this one.
         let load = Box::pin(blobs.get_block(data_key, start, BLOCK_BYTES));
-        let bytes = self.0.get_or_load(&key, load, |bytes| data_key.len() + bytes.len()).await?;
+        let bytes = self.blocks.get_or_load(&key, load, |bytes| data_key.len() + bytes.len()).await?;
         let at =
             |place: u64| usize::try_from(place.saturating_sub(start)).unwrap_or(usize::MAX).min(bytes.len());
         Ok(bytes.slice(at(offset)..at(end)))

@@ -162,8 +162,8 @@ impl Pipeline {
         claimed: &ClaimedSample,
     ) -> Result<Result<NextPrompt, ItemProblem>, PipelineError> {
         let benchmark = claimed.benchmark.benchmark;
-        let item = claimed.item(&self.blobs).await?;
-        let material = claimed.benchmark.material(&self.blobs, item).await?;
+        let item = claimed.item_to_ask(&self.blobs).await?;
+        let material = claimed.benchmark.material(&self.blobs, &item).await?;
         let mut earlier = Vec::new();
         if benchmark.steps().is_some()
             && let Some(turn) = &claimed.record.turn
@@ -176,10 +176,10 @@ impl Pipeline {
             };
             earlier = body.steps;
         }
-        Ok(match next_question(benchmark, item, &material, &earlier) {
+        Ok(match next_question(benchmark, &item, &material, &earlier) {
             Ok(Some(NextQuestion { step, prompt })) => {
                 let item_id = claimed.record.item_id.clone();
-                Ok(NextPrompt { prompt, step, earlier, item_id, expected: benchmark.expected(item) })
+                Ok(NextPrompt { prompt, step, earlier, item_id, expected: benchmark.expected(&item) })
             }
             Ok(None) => Err(ItemProblem::no_question()),
             Err(problem) => Err(problem),

@@ -101,6 +101,22 @@ async fn samples_at_the_same_time_wait_for_one_read() {
     assert_eq!(stored.take_reads(), 1);
 }
 
+/// The last one is longer than what may be read at the same time.
+#[tokio::test]
+async fn large_items_at_the_same_time_wait_for_room() {
+    let lengths = [9_000_000, 200_000, 9_000_000, 22_000_000];
+    let stored = Stored::new(&lengths).await;
+    let (_, longest) = stored.frames[3];
+    assert!(longest > 16 << 20, "{longest}");
+    let cache = ItemCache::new(PLENTY);
+    let loads = stored.frames.iter().map(|(offset, length)| cache.load(&stored.blobs, KEY, *offset, *length));
+    for (item, expected) in futures_util::future::join_all(loads).await.into_iter().zip(lengths) {
+        let item = item.unwrap();
+        assert_eq!(item.row.get("text").and_then(Value::as_str).map(str::len), Some(expected));
+    }
+    assert_eq!(stored.take_reads(), lengths.len());
+}
+
 #[tokio::test]
 async fn a_full_cache_reads_again() {
     let stored = Stored::new(&[1_000; 300]).await;

@@ -1,9 +1,11 @@
 //! A claimed sample with everything that its stages need.
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use bench_blobs::Blobs;
+use bench_datasets::ItemCache;
 use bench_domain::{SampleRef, Stage, Timestamp, Usage};
 use bench_items::Item;
 use bench_lambda::Deadline;
@@ -66,6 +68,16 @@ impl ClaimedSample {
     pub(crate) async fn item(&self, blobs: &Blobs) -> Result<&Item, PipelineError> {
         let load = || self.benchmark.item(blobs, &self.record, self.sample.position.sample);
         self.item.get_or_try_init(load).await
+    }
+
+    /// Loads the item for a question, without keeping a large one: answers take long, and meanwhile the large items of many
+    /// samples would fill the memory. The tests of a programming problem can have many megabytes.
+    pub(crate) async fn item_to_ask(&self, blobs: &Blobs) -> Result<Cow<'_, Item>, PipelineError> {
+        if self.item.initialized() || !ItemCache::is_large(self.record.length) {
+            return Ok(Cow::Borrowed(self.item(blobs).await?));
+        }
+        let item = self.benchmark.item(blobs, &self.record, self.sample.position.sample).await?;
+        Ok(Cow::Owned(item))
     }
 
     /// Notes the tokens of the episode's model calls so far.

@@ -1,5 +1,8 @@
 //! A sample is answered, stored, graded and committed, and never asked for twice.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use bench_domain::{Answer, Outcome, Prompt, SampleBody, Stage, Usage};
 use bench_pipeline::PipelineConfig;
 use bench_queue::QueueName;
@@ -52,6 +55,25 @@ async fn an_answer_is_stored_graded_and_committed() {
     let count = counts[0];
     assert_eq!((count.done, count.graded, count.correct), (2, 2, 1));
     assert_eq!(count.spent().total(), 2 * (PROMPT_TOKENS + ANSWER_TOKENS));
+}
+
+/// A large item would take memory while the model answers, so it is read again for its grade.
+#[tokio::test]
+async fn a_large_item_is_read_for_the_question_and_again_for_the_grade() {
+    let mut reads = Vec::new();
+    for chars in [100, 500_000] {
+        let world = World::new(&[Reply::Text(r"\boxed{7}")]).await;
+        let run = Run::aime_with_column(&world, chars).await;
+        let count = Arc::new(AtomicUsize::new(0));
+        let counted = Arc::clone(&count);
+        world.hook_before("GetObject", move || {
+            counted.fetch_add(1, Ordering::Relaxed);
+        });
+        assert!(handle(&world.pipeline(), &run.answer_message(0)).await);
+        assert_eq!(run.sample_result(&world, 0).await.verdict.outcome, Outcome::Correct);
+        reads.push(count.load(Ordering::Relaxed));
+    }
+    assert_eq!(reads[1], reads[0] + 1, "{reads:?}");
 }
 
 #[tokio::test]

@@ -44,6 +44,21 @@ impl Run {
         Self::place(world, "aime_2025", (0..items).map(item).collect(), model, more).await
     }
 
+    /// Creates a run in AIME's form with one item that has a further column of this length, which doesn't become shorter by
+    /// compression. The answer is 7.
+    pub(crate) async fn aime_with_column(world: &World, chars: usize) -> Self {
+        let mut state = 7_u64;
+        let random = std::iter::repeat_with(|| {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            char::from(b'#' + ((state >> 32) % 56) as u8)
+        });
+        let column: String = random.take(chars).collect();
+        let row = json!({"id": "I-0", "problem": "What is 0 + 7?", "answer": "7", "solution": column});
+        Self::place(world, "aime_2025", vec![json!({"id": "0", "row": row})], model(world), json!({})).await
+    }
+
     /// Creates a run in AA-Omniscience's form with one item, whose answers need a judge.
     pub(crate) async fn judged(world: &World, judge: Value, more: Value) -> Self {
         let row = json!({
