@@ -16,6 +16,8 @@ import yaml
 ALLOWED_ON_EVERYTHING = {}
 RECEIVES_MAX = 5
 DEAD_RETENTION_S = 14 * 24 * 3600
+# Samples of one invocation, as operators see them.
+CONCURRENCY = "WORKER_ITEM_CONCURRENCY"
 # Names of variables whose values are secrets. Functions must read them through BENCH_SECRETS, not from the template.
 SECRET_NAME = re.compile(r"(SECRET|PASSWORD|TOKEN|_API_KEY|PRIVATE_KEY|MASTER_KEY|OWNER_KEY)$")
 # Secrets and the functions that may read them. Exports are a separate function so that no other one reads the signing key.
@@ -130,6 +132,12 @@ def statements(role):
         yield from as_list(policy["PolicyDocument"]["Statement"])
 
 
+def concurrency_shown(template, function):
+    """The number of samples of one invocation that operators see."""
+    shown = template.properties(function).get("Environment", {}).get("Variables", {}).get(CONCURRENCY)
+    return None if shown is None else int(shown)
+
+
 def check_queues(template):
     sources = list(template.sources())
     template.check(len(sources) >= 4, "there are fewer than four event sources")
@@ -145,7 +153,12 @@ def check_queues(template):
             event.get("FunctionResponseTypes") == ["ReportBatchItemFailures"], f"{function}: {queue} without partial failures"
         )
         template.check("MaximumConcurrency" in event.get("ScalingConfig", {}), f"{function}: {queue} without MaximumConcurrency")
-        template.check(event.get("BatchSize", 10) <= 10, f"{function}: batches of more than 10")
+        template.check(event.get("BatchSize", 10) <= 10 or window >= 1, f"{function}: batches of more than 10 without a window")
+        shown = concurrency_shown(template, function)
+        template.check(shown in (None, event.get("BatchSize", 10)), f"{function}: {CONCURRENCY} isn't the batch size")
+    for function in ("ApiFunction", "ApiStreamFunction"):
+        shown = concurrency_shown(template, function)
+        template.check(shown == concurrency_shown(template, "WorkerFunction"), f"{function}: {CONCURRENCY} isn't the worker's")
     read = {queue for _, _, queue in sources}
     received = {target(resource) for statement in statements(template.resources["DeadLettersRole"])
                 if "sqs:ReceiveMessage" in as_list(statement["Action"]) for resource in as_list(statement["Resource"])}

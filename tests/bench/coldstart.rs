@@ -5,7 +5,7 @@
 //! time from the start of the process until it asks for its first event and until its first response, the time of
 //! later responses, memory, and the size of the archive to upload. The first event makes each function read its
 //! table, which must not open new connections after init; the benchmark counts them. Then it measures the worker with
-//! batches of ten samples ([`worker_batch`]).
+//! full batches of samples ([`worker_batch`]).
 //!
 //! `bench-coldstart [PROFILE] [ROUNDS]`; `make bench-lambda` uses the deployed profile and 20 rounds. With 0 rounds, only the
 //! worker is measured.

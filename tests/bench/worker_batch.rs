@@ -1,9 +1,10 @@
-//! Measures the worker with batches of ten samples: memory, CPU time, and the duration of invocations besides the model's time.
+//! Measures the worker with full batches of samples: memory, CPU time, and the duration of invocations besides the model's time.
 //!
-//! The model answers only when all ten questions have arrived, so that all prompts and answers are in memory at once, and the
+//! The model answers only when all questions of a batch have arrived, so that all prompts and answers are in memory at once, and the
 //! CPU time before the answers can be told from the rest.
 
 use std::collections::BTreeMap;
+use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,11 +24,14 @@ use bench_tests::functions::Function;
 use bench_tests::items::ten_option_items;
 use bench_tests::model_server::{ModelRequest, ModelServer, Reply};
 use bench_tests::runtime_api::RuntimeApi;
+use serde_json::Value;
 use tower::ServiceExt;
 
 const BENCHMARK: &str = "mmlu_pro";
 /// Samples of an invocation, as in the template.
-const BATCH: usize = 10;
+const BATCH: usize = 25;
+/// Messages that one request receives, at most.
+const RECEIVED_MAX: usize = 10;
 /// Invocations of each process. The first one loads the dataset and the run.
 const BATCHES: usize = 4;
 /// Time limit of the function, as in the template.
@@ -46,15 +50,36 @@ struct Scenario {
     answer_bytes: usize,
     /// Bytes of a delta. Each delta is an event of the stream.
     delta_bytes: usize,
+    /// Samples of an item.
+    samples: usize,
+    /// Bytes of an item that aren't part of its prompt, and don't become shorter by compression.
+    unasked_bytes: usize,
 }
 
-/// The last one is just below the maximum size of an answer, 16 MiB.
-const SCENARIOS: [Scenario; 5] = [
-    Scenario { name: "usual", sentences: 4, answer_bytes: 6_000, delta_bytes: 4 },
-    Scenario { name: "long answers", sentences: 4, answer_bytes: 130_000, delta_bytes: 4 },
-    Scenario { name: "long prompts", sentences: 1_200, answer_bytes: 600_000, delta_bytes: 64 },
-    Scenario { name: "huge answers", sentences: 1_200, answer_bytes: 8 << 20, delta_bytes: 1 << 16 },
-    Scenario { name: "at the limit", sentences: 1_200, answer_bytes: 15 << 20, delta_bytes: 1 << 16 },
+const USUAL: Scenario = Scenario {
+    name: "usual",
+    sentences: 4,
+    answer_bytes: 6_000,
+    delta_bytes: 4,
+    samples: 1,
+    unasked_bytes: 0,
+};
+
+/// Large items are like those of LiveCodeBench, whose tests have 4.3 MB on average. The last scenario is just below the maximum
+/// size of an answer, 16 MiB.
+const SCENARIOS: [Scenario; 6] = [
+    USUAL,
+    Scenario { name: "large items", samples: 10, unasked_bytes: 4_300_000, ..USUAL },
+    Scenario { name: "long answers", answer_bytes: 130_000, ..USUAL },
+    Scenario { name: "long prompts", sentences: 1_200, answer_bytes: 600_000, delta_bytes: 64, ..USUAL },
+    Scenario { name: "huge answers", sentences: 1_200, answer_bytes: 8 << 20, delta_bytes: 1 << 16, ..USUAL },
+    Scenario {
+        name: "at the limit",
+        sentences: 1_200,
+        answer_bytes: 15 << 20,
+        delta_bytes: 1 << 16,
+        ..USUAL
+    },
 ];
 
 #[derive(Debug, Default)]
@@ -195,7 +220,7 @@ async fn order(
     dir: &Path,
 ) -> anyhow::Result<RunId> {
     let file = dir.join("items.jsonl");
-    std::fs::write(&file, ten_option_items(BATCH * BATCHES, scenario.sentences))?;
+    std::fs::write(&file, items(scenario)?)?;
     let benchmark = bench_benchmarks::find(BENCHMARK).context("there is no such benchmark")?;
     let taken = aws.stack.library.import_local(benchmark, &file, &NoProgress).await?;
     let local = DatasetChoice::Local { revision: taken.used.revision };
@@ -203,6 +228,7 @@ async fn order(
         model: "openai-compatible/m".to_owned(),
         benchmarks: Some(vec![BENCHMARK.to_owned()]),
         subset: Subset { pct: 100, ..Subset::default() },
+        samples: Some(u32::try_from(scenario.samples)?),
         trusted: TrustedSettings {
             base_url: Some(model.base_url()),
             datasets: BTreeMap::from([(BENCHMARK.parse()?, local)]),
@@ -213,6 +239,31 @@ async fn order(
     let ordered = aws.stack.orders.create(order, Orderer::local()).await;
     let created = ordered.map_err(|error| anyhow::anyhow!("the order was refused: {error}"))?;
     Ok(created.run.run.spec.id)
+}
+
+/// Returns the lines of a file with the items of all batches.
+fn items(scenario: Scenario) -> anyhow::Result<String> {
+    let lines = ten_option_items(BATCH * BATCHES / scenario.samples, scenario.sentences);
+    if scenario.unasked_bytes == 0 {
+        return Ok(lines);
+    }
+    let mut state = 7_u64;
+    let mut random = std::iter::repeat_with(|| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        char::from(b'#' + ((state >> 32) % 56) as u8)
+    });
+    let mut file = String::new();
+    for line in lines.lines() {
+        let mut row: Value = serde_json::from_str(line)?;
+        // Worked examples are parts of every prompt.
+        if row["cot_content"] == "" {
+            row["src"] = random.by_ref().take(scenario.unasked_bytes).collect::<String>().into();
+        }
+        writeln!(file, "{row}")?;
+    }
+    Ok(file)
 }
 
 /// Returns the run's results so far, as text.
@@ -247,7 +298,7 @@ async fn receive(aws: &AwsEndpoint, queue: QueueName, count: usize) -> anyhow::R
     let queues = &aws.stack.queues;
     let mut bodies = Vec::new();
     while bodies.len() < count {
-        let most = i32::try_from(count - bodies.len())?;
+        let most = i32::try_from((count - bodies.len()).min(RECEIVED_MAX))?;
         let receive = queues.client().receive_message().queue_url(queues.url(queue)?);
         let received = receive.max_number_of_messages(most).wait_time_seconds(5).send().await?;
         let messages = received.messages.unwrap_or_default();

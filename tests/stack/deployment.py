@@ -49,7 +49,7 @@ class Deployment:
         self.folder = folder
         self.parameters = {
             "Architecture": "arm64" if platform.machine() in ("arm64", "aarch64") else "x86_64",
-            "WorkerConcurrency": "4",
+            "WorkerConcurrency": "2",
             "LogRetentionDays": "1",
             # The emulator has no metric math, which most alarms need.
             "Alarms": "false",

@@ -1,13 +1,14 @@
-"""Starts MiniStack with a fix for streamed binary responses.
+"""Starts MiniStack with two fixes.
 
-MiniStack's Runtime API decodes every response as text. Without the fix, it drops the connection of a streamed archive,
-which ends the function.
+MiniStack's Runtime API decodes every response as text. Without the first fix, it drops the connection of a streamed archive,
+which ends the function. And its event source mappings pass ten messages at most to a function, whatever their batch size is.
 """
 
 import sys
 
 from ministack import app
 from ministack.core import lambda_runtime
+from ministack.services import sqs
 
 handlers = lambda_runtime.ProvidedWorker._build_handler_class
 
@@ -26,7 +27,21 @@ def handlers_for_streams(worker, generation, pending):
     return Handler
 
 
+receive_ten = sqs._receive_messages_for_esm
+
+
+def receive_batch(queue_url: str, max_number: int) -> list[dict]:
+    messages: list[dict] = []
+    while len(messages) < max_number:
+        more = receive_ten(queue_url, max_number - len(messages))
+        if not more:
+            break
+        messages += more
+    return messages
+
+
 lambda_runtime.ProvidedWorker._build_handler_class = handlers_for_streams
+sqs._receive_messages_for_esm = receive_batch
 
 if __name__ == "__main__":
     sys.exit(app.main())

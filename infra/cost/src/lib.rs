@@ -12,7 +12,7 @@ mod tables;
 
 pub use counters::{Counters, Line};
 pub use measured::{MEASURED, MeasuredRun, Tallies, Tally, read, scale, sum};
-pub use model::{Arch, MEMORY_MB, WORKER_MB, Workload, run as predict};
+pub use model::{Arch, MEMORY_MB, TURNS_BATCH, WORKER_BATCH, WORKER_MB, Workload, run as predict};
 pub use month::{DAYS, Episodes, Installation, episodes, idle, nightly};
 pub use prices::{PRICES, PRICES_AS_OF, Price, REGION, Usage};
 pub use tables::{AIM_SAMPLES, AIM_USD, IDLE_AIM_USD, bill, page};

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use bench_cost::{
-    AIM_SAMPLES, AIM_USD, Arch, Counters, MEASURED, MeasuredRun, WORKER_MB, Workload, bill, page, predict,
-    read,
+    AIM_SAMPLES, AIM_USD, Arch, Counters, MEASURED, MeasuredRun, WORKER_BATCH, WORKER_MB, Workload, bill,
+    page, predict, read,
 };
 use clap::{Parser, Subcommand, ValueEnum};
 
@@ -39,7 +39,7 @@ enum Command {
         #[arg(long, default_value_t = 1.0)]
         slowest: f64,
         /// Messages per invocation.
-        #[arg(long, default_value_t = 10.0)]
+        #[arg(long, default_value_t = WORKER_BATCH)]
         batch: f64,
         /// Memory of the worker, in MB.
         #[arg(long, default_value_t = WORKER_MB)]

@@ -2,7 +2,7 @@
 
 use crate::counters::Counters;
 use crate::measured::MeasuredRun;
-use crate::model::{TURNS_MB, Workload, run};
+use crate::model::{TURNS_BATCH, TURNS_MB, Workload, run};
 use crate::prices::Usage;
 
 /// Days of a month.
@@ -124,8 +124,12 @@ impl Episodes {
 /// transcript that it reads first. This is a model: `bench-measure` doesn't run episodes.
 pub fn episodes(measured: &[MeasuredRun], episodes: &Episodes) -> Counters {
     let turns = episodes.episodes * episodes.turns;
-    let workload =
-        Workload { answer_s: episodes.turn_s, memory_mb: TURNS_MB, ..Workload::with_samples(turns) };
+    let workload = Workload {
+        answer_s: episodes.turn_s,
+        memory_mb: TURNS_MB,
+        batch: TURNS_BATCH,
+        ..Workload::with_samples(turns)
+    };
     let workload = workload.polled_every(30.0);
     let mut counters = run(measured, &workload);
     // Each turn sends the next one by itself; the planner sends only the first.

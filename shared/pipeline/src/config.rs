@@ -20,8 +20,8 @@ pub struct PipelineConfig {
     pub answer_time: AnswerTime,
     /// Time at the end of an invocation that is reserved for storing and committing late answers.
     pub reserve: Duration,
-    /// If true, samples that end at about the same time share a transaction. For the stack in one process: a function
-    /// works on few samples, of different shards, and a shared transaction would conflict with more of the other workers'.
+    /// If true, samples that end at about the same time share a transaction. For the stack in one process: few
+    /// samples of a function end together, and a shared transaction would conflict with more of the other workers'.
     pub groups_commits: bool,
     /// Name and capacity of this worker, shown to operators.
     pub identity: WorkerIdentity,

@@ -76,7 +76,7 @@ impl Pipeline {
         Ok(Self::new(Services::from_init(init)?, PipelineConfig::from_vars(init.vars.lookup())?))
     }
 
-    /// Handles a batch of messages from `queue` concurrently: waiting for ten answers costs one invocation.
+    /// Handles a batch of messages from `queue` concurrently: waiting for all of its answers costs one invocation.
     pub async fn handle(&self, queue: QueueName, event: SqsEvent, deadline: Deadline) -> SqsBatchResponse {
         // Boxed, because the future is large and callers nest it further.
         let mut work = Box::pin(handle_batch(event, queue, &self.queues, |message| async move {

@@ -17,9 +17,9 @@ fn the_aim_is_met() {
     // Lower bounds on what a run must use, in case the model forgets something.
     for (usage, at_least) in [
         // 30 s at 256 MB.
-        (Usage::LambdaGbSecondsArm64, 1_204.0 * 7.5),
-        (Usage::LambdaRequests, 1_204.0),
-        // A message in batches of ten is sent, received and deleted.
+        (Usage::LambdaGbSecondsArm64, 482.0 * 7.5),
+        (Usage::LambdaRequests, 482.0),
+        // Each request sends, receives or deletes ten messages.
         (Usage::SqsRequests, 3.0 * 1_203.0),
         // Planned once, claimed once, committed with its shard's counter in a transaction.
         (Usage::DynamoDbWriteUnits, 6.0 * AIM_SAMPLES),

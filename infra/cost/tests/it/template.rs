@@ -1,6 +1,8 @@
 //! The assumptions about an installation, compared with the template.
 
-use bench_cost::{IDLE_AIM_USD, Installation, MEMORY_MB, WORKER_MB, Workload, idle};
+use bench_cost::{
+    IDLE_AIM_USD, Installation, MEMORY_MB, TURNS_BATCH, WORKER_BATCH, WORKER_MB, Workload, idle,
+};
 
 fn template() -> String {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../template.yaml");
@@ -58,6 +60,20 @@ fn an_idle_installation_is_the_template() {
 fn the_aim_of_an_idle_month_is_met() {
     let usd = idle(&Installation::OURS).usd();
     assert!(usd <= IDLE_AIM_USD, "{usd}");
+}
+
+#[test]
+fn batches_are_the_templates() {
+    let functions = resources("AWS::Serverless::Function");
+    for (name, expected) in [("Worker", WORKER_BATCH), ("Turns", TURNS_BATCH)] {
+        let function =
+            functions.iter().find(|function| function.starts_with(&format!("  {name}Function:\n"))).unwrap();
+        let size = function.lines().find_map(|line| line.trim().strip_prefix("BatchSize: ")).unwrap();
+        assert_eq!(size.parse::<f64>().unwrap(), expected, "{name}");
+    }
+    let reference = Workload::with_samples(1.0);
+    let invocations: f64 = default_of("WorkerConcurrency").parse().unwrap();
+    assert_eq!((reference.batch, reference.concurrency), (WORKER_BATCH, invocations * WORKER_BATCH));
 }
 
 #[test]
