@@ -50,7 +50,7 @@ struct Scenario {
     answer_bytes: usize,
     /// Bytes of a delta. Each delta is an event of the stream.
     delta_bytes: usize,
-    /// Samples of an item.
+    /// Samples per item.
     samples: usize,
     /// Bytes of an item that aren't part of its prompt, and don't become shorter by compression.
     unasked_bytes: usize,

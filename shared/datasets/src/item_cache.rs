@@ -16,7 +16,7 @@ use crate::index::{load_item, unpack_item};
 const BLOCK_BYTES: u64 = 128 * 1024;
 /// Maximum length of an item's frame that is read as a part of blocks. Longer ones are read alone.
 const FRAME_BYTES_MAX: u64 = BLOCK_BYTES / 4;
-/// Total length of the longer frames that are read and unpacked at the same time, in KiB. Unpacking takes several times as much
+/// Maximum total length, in KiB, of longer frames that are read and unpacked at once. Unpacking takes several times as much
 /// memory, and a function has little.
 const LARGE_KIB_AT_ONCE: u32 = 16 * 1024;
 
@@ -34,7 +34,7 @@ impl ItemCache {
         Self { blocks: BoundedCache::new(limit_bytes), large: Semaphore::new(LARGE_KIB_AT_ONCE as usize) }
     }
 
-    /// Returns true if an item with a frame of this length is read alone each time, since it isn't kept.
+    /// Returns true if an item with a frame of this length is read by itself and isn't cached.
     pub fn is_large(length: u64) -> bool {
         length > FRAME_BYTES_MAX
     }
@@ -52,7 +52,7 @@ impl ItemCache {
     ) -> Result<Item, DatasetError> {
         if length == 0 || Self::is_large(length) {
             let kib = u32::try_from(length.div_ceil(1024)).unwrap_or(u32::MAX).min(LARGE_KIB_AT_ONCE);
-            // Fails only once the semaphore is closed, which nobody does.
+            // The semaphore is never closed, so this doesn't fail.
             let _room = self.large.acquire_many(kib).await.ok();
             return load_item(blobs, data_key, offset, length).await;
         }

@@ -93,7 +93,7 @@ impl Pipeline {
         body: SampleBody,
         stored: StoredBody,
     ) -> Result<(), PipelineError> {
-        let (source, item) = (self.answer_source(claimed), claimed.item(&self.blobs).await?);
+        let (source, item) = (self.answer_source(claimed), claimed.unkept_item(&self.blobs).await?);
         // An answer that was already counted, and is graded again after a requeue, adds no cost.
         let counted = claimed.record.counted == Some(stored.attempt);
         let spent = if counted { Usage::default() } else { spent_on(claimed, source, &body) };
@@ -101,22 +101,26 @@ impl Pipeline {
         // answers.
         let was_asked = !matches!(source, AnswerSource::EarlierRun(_));
         let tokens = body.answer.usage.filter(|_| was_asked && !counted);
-        let answered = answer_record(claimed, source, item, &body, stored);
+        let answered = answer_record(claimed, source, &item, &body, stored);
         let benchmark = claimed.benchmark.benchmark;
-        if let Some(steps) = benchmark.steps() {
-            let material = claimed.benchmark.material(&self.blobs, item).await?;
+        let is_last = match benchmark.steps() {
+            Some(steps) => {
+                let material = claimed.benchmark.material(&self.blobs, &item).await?;
+                matches!(steps.next(&item, &material, &body.steps), Ok(None))
+            }
+            None => true,
+        };
+        let grading = match (benchmark.instance(), source) {
             // If the next question can't be asked, the attempt that would ask it ends the sample. By then
             // this answer has been counted.
-            if !matches!(steps.next(item, &material, &body.steps), Ok(None)) {
-                return self.hand_over(claimed, Stage::Answer, &answered, spent, tokens).await;
-            }
-        }
-        // The agent of such a benchmark works first; any other source has its change already, which may be empty.
-        let grading = match (benchmark.instance(), source) {
+            _ if !is_last => Grading::NeedsTurn(Stage::Answer),
+            // The agent of such a benchmark works first; any other source has its change already, which may be empty.
             (Some(_), AnswerSource::Model(_)) => Grading::NeedsTurn(Stage::Episode),
             (Some(_), _) => Grading::NeedsTurn(Stage::Verification),
-            (None, _) => benchmark.grade(item, &body.answer),
+            (None, _) => benchmark.grade(&item, &body.answer),
         };
+        // The commit may take long, too, if the table is busy.
+        drop(item);
         let verdict = match grading {
             Grading::Done(verdict) => verdict,
             Grading::NeedsTurn(stage) => {
@@ -162,7 +166,7 @@ impl Pipeline {
         claimed: &ClaimedSample,
     ) -> Result<Result<NextPrompt, ItemProblem>, PipelineError> {
         let benchmark = claimed.benchmark.benchmark;
-        let item = claimed.item_to_ask(&self.blobs).await?;
+        let item = claimed.unkept_item(&self.blobs).await?;
         let material = claimed.benchmark.material(&self.blobs, &item).await?;
         let mut earlier = Vec::new();
         if benchmark.steps().is_some()

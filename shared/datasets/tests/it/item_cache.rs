@@ -101,9 +101,9 @@ async fn samples_at_the_same_time_wait_for_one_read() {
     assert_eq!(stored.take_reads(), 1);
 }
 
-/// The last one is longer than what may be read at the same time.
+/// Would hang if an item could ask for more room than there is.
 #[tokio::test]
-async fn large_items_at_the_same_time_wait_for_room() {
+async fn items_above_the_room_for_large_ones_are_loaded() {
     let lengths = [9_000_000, 200_000, 9_000_000, 22_000_000];
     let stored = Stored::new(&lengths).await;
     let (_, longest) = stored.frames[3];

@@ -70,9 +70,9 @@ impl ClaimedSample {
         self.item.get_or_try_init(load).await
     }
 
-    /// Loads the item for a question, without keeping a large one: answers take long, and meanwhile the large items of many
+    /// Loads the item without keeping a large one for later calls: answers take long, and meanwhile the large items of many
     /// samples would fill the memory. The tests of a programming problem can have many megabytes.
-    pub(crate) async fn item_to_ask(&self, blobs: &Blobs) -> Result<Cow<'_, Item>, PipelineError> {
+    pub(crate) async fn unkept_item(&self, blobs: &Blobs) -> Result<Cow<'_, Item>, PipelineError> {
         if self.item.initialized() || !ItemCache::is_large(self.record.length) {
             return Ok(Cow::Borrowed(self.item(blobs).await?));
         }
