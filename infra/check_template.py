@@ -16,7 +16,7 @@ import yaml
 ALLOWED_ON_EVERYTHING = {}
 RECEIVES_MAX = 5
 DEAD_RETENTION_S = 14 * 24 * 3600
-# Samples of one invocation, as operators see them.
+# Variable with the number of samples of one invocation that operators see.
 CONCURRENCY = "WORKER_ITEM_CONCURRENCY"
 # Names of variables whose values are secrets. Functions must read them through BENCH_SECRETS, not from the template.
 SECRET_NAME = re.compile(r"(SECRET|PASSWORD|TOKEN|_API_KEY|PRIVATE_KEY|MASTER_KEY|OWNER_KEY)$")
@@ -133,7 +133,7 @@ def statements(role):
 
 
 def concurrency_shown(template, function):
-    """The number of samples of one invocation that operators see."""
+    """Returns the number of samples of one invocation that operators see, or None."""
     shown = template.properties(function).get("Environment", {}).get("Variables", {}).get(CONCURRENCY)
     return None if shown is None else int(shown)
 

@@ -1,7 +1,8 @@
 """Starts MiniStack with two fixes.
 
 MiniStack's Runtime API decodes every response as text. Without the first fix, it drops the connection of a streamed archive,
-which ends the function. And its event source mappings pass ten messages at most to a function, whatever their batch size is.
+which ends the function. Its event source mappings pass at most ten messages to a function; with the second fix, batches have
+the mapping's size.
 """
 
 import sys

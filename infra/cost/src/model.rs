@@ -90,8 +90,8 @@ impl Workload {
         (self.samples / at_once).ceil() * self.invocation_s()
     }
 
-    /// Worker invocations. Only the last batch isn't full: the planner sends messages faster than they are answered. Those of
-    /// later attempts, and of the next questions of an item, come one by one and aren't part of the model.
+    /// Worker invocations. Only the last batch isn't full: the planner sends messages faster than they are answered. Messages of
+    /// later attempts, and of an item's next questions, come one by one and aren't part of the model.
     pub fn invocations(&self) -> f64 {
         (self.samples / self.batch).ceil()
     }
@@ -132,13 +132,13 @@ pub const WORKER_BATCH: f64 = 25.0;
 /// Messages of an invocation of `turns`, likewise.
 pub const TURNS_BATCH: f64 = 10.0;
 
-/// The worker's own part of an invocation, in seconds, besides [`OWN_S_PER_MESSAGE`]: the time that its calls take to AWS one
-/// after the other, and the connections to the provider.
+/// The worker's own part of an invocation, in seconds, besides [`OWN_S_PER_MESSAGE`]. Assumed: the time of calls to AWS that
+/// wait for each other, and of connecting to the provider.
 const OWN_S: f64 = 0.3;
 /// The worker's own part of an invocation, in seconds for each of its messages: claim, ask, store, grade and commit.
 ///
 /// Measured by `bench-coldstart`: 0.37 s of 25 messages, optimized and held to the 0.145 CPUs that Lambda gives to 256 MB, with
-/// services on loopback. The rest is for TLS, which wasn't measured.
+/// services on loopback. The rest is assumed, for TLS.
 const OWN_S_PER_MESSAGE: f64 = 0.04;
 
 /// Durations of other invocations in seconds: generous assumptions. The calls in them take 5 to 40 ms each.
@@ -210,7 +210,7 @@ fn free(action: &str) -> bool {
 /// Adds Lambda's requests for its event source mappings: one receive and one delete for ten messages of an
 /// invocation, one of each for the plan and the end.
 fn polling(counters: &mut Counters, workload: &Workload) {
-    let requests = workload.invocations() * (workload.batch / RECEIVED_MAX).ceil();
+    let requests = workload.invocations() * (workload.batch.min(workload.samples) / RECEIVED_MAX).ceil();
     counters.add(Usage::SqsRequests, 2.0 * (requests + 2.0));
 }
 

@@ -94,7 +94,7 @@ pageTest('conversations without messages, without a reward, and huge ones are sh
   const thread = page.getByRole('list', { name: 'Messages' })
   await thread.locator('.message').first().waitFor()
   assert.equal(await thread.locator('.message').count(), 500)
-  // By keyboard: messages get their true height when they are scrolled into view, so a mouse button can be released beside the button.
+  // By keyboard: messages get their true height when they are scrolled into view, which can move a button between mouse down and mouse up.
   await page.getByRole('button', { name: 'Show 500 more of 1,201 messages' }).press('Enter')
   await page.getByRole('button', { name: 'Show 201 more of 1,201 messages' }).press('Enter')
   await drawn(thread.locator('.message'), 1_201)
