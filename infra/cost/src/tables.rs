@@ -97,7 +97,7 @@ fn assumptions(page: &mut String, reference: &Workload) {
            records are stored for a month.\n\
          - An invocation lasts {:.1} s longer than the slowest of its answers ({:.1} s for the ten turns of an invocation of `turns`):\n  \
            `bench-coldstart` measured 0.37 s of an optimized worker that had the 0.145 CPUs of 256 MB, with the services on loopback\n  \
-           and without TLS; the rest is assumed, for AWS's latency and TLS.\n\
+           and without TLS; the rest is assumed, for AWS's latency and TLS. Items as large as LiveCodeBench's take 7 s.\n\
          - `--slowest` is the time of the slowest answer of an invocation relative to the average. The row with 52 s assumes {SLOWEST}, as if the\n  \
            times of answers were distributed lognormally with σ = 0.3.\n\
          - While it waits for answers, each invocation checks every two seconds whether the run was canceled, and each\n  \
