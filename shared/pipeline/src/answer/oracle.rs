@@ -13,8 +13,9 @@ impl Pipeline {
         &self,
         claimed: &ClaimedSample,
     ) -> Result<Option<SampleBody>, PipelineError> {
-        let Some(next) = self.next_prompt(claimed).await? else { return Ok(None) };
+        // First, so that a large item is read only once: no model is waited for.
         let (benchmark, item) = (claimed.benchmark.benchmark, claimed.item(&self.blobs).await?);
+        let Some(next) = self.next_prompt(claimed).await? else { return Ok(None) };
         if let Some(why) = benchmark.missing_oracle(item) {
             self.end(claimed, Verdict::ungraded(Code::InvalidItem, why)).await?;
             return Ok(None);

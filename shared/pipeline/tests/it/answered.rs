@@ -10,7 +10,7 @@ use bench_state::{Claim, State};
 use serde_json::json;
 
 use crate::provider::{ANSWER_TOKENS, PROMPT_TOKENS, Reply};
-use crate::run::{Run, model};
+use crate::run::{Run, model, source};
 use crate::world::{World, handle, lease_end};
 
 /// Claims a sample as a process would that is killed afterwards. Returns the number of the attempt.
@@ -57,13 +57,14 @@ async fn an_answer_is_stored_graded_and_committed() {
     assert_eq!(count.spent().total(), 2 * (PROMPT_TOKENS + ANSWER_TOKENS));
 }
 
-/// A large item would take memory while the model answers, so it is read again for its grade.
+/// A large item would take memory while a model answers, so it is read again for its grade. The oracle keeps it.
 #[tokio::test]
 async fn a_large_item_is_read_for_the_question_and_again_for_the_grade() {
     let mut reads = Vec::new();
-    for chars in [100, 500_000] {
+    for (numbers, is_oracle) in [(10, false), (50_000, false), (10, true), (50_000, true)] {
         let world = World::new(&[Reply::Text(r"\boxed{7}")]).await;
-        let run = Run::aime_with_column(&world, chars).await;
+        let model = if is_oracle { source("oracle", None) } else { model(&world) };
+        let run = Run::aime_with_column(&world, numbers, model).await;
         let count = Arc::new(AtomicUsize::new(0));
         let counted = Arc::clone(&count);
         world.hook_before("GetObject", move || {
@@ -73,7 +74,7 @@ async fn a_large_item_is_read_for_the_question_and_again_for_the_grade() {
         assert_eq!(run.sample_result(&world, 0).await.verdict.outcome, Outcome::Correct);
         reads.push(count.load(Ordering::Relaxed));
     }
-    assert_eq!(reads[1], reads[0] + 1, "{reads:?}");
+    assert_eq!((reads[1], reads[3]), (reads[0] + 1, reads[2]), "{reads:?}");
 }
 
 #[tokio::test]

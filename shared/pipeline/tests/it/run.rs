@@ -44,19 +44,12 @@ impl Run {
         Self::place(world, "aime_2025", (0..items).map(item).collect(), model, more).await
     }
 
-    /// Creates a run in AIME's form with one item that has a further column of this length, which doesn't become shorter by
-    /// compression. The answer is 7.
-    pub(crate) async fn aime_with_column(world: &World, chars: usize) -> Self {
-        let mut state = 7_u64;
-        let random = std::iter::repeat_with(|| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            char::from(b'#' + ((state >> 32) % 56) as u8)
-        });
-        let column: String = random.take(chars).collect();
+    /// Creates a run in AIME's form with one item that has a further column of this many numbers, which compress badly. The
+    /// answer is 7.
+    pub(crate) async fn aime_with_column(world: &World, numbers: u64, model: Value) -> Self {
+        let column: String = (0..numbers).map(|n| (n * n * 2_654_435_761).to_string()).collect();
         let row = json!({"id": "I-0", "problem": "What is 0 + 7?", "answer": "7", "solution": column});
-        Self::place(world, "aime_2025", vec![json!({"id": "0", "row": row})], model(world), json!({})).await
+        Self::place(world, "aime_2025", vec![json!({"id": "0", "row": row})], model, json!({})).await
     }
 
     /// Creates a run in AA-Omniscience's form with one item, whose answers need a judge.
