@@ -16,7 +16,7 @@ use axum::http::Request;
 use bench_datasets::NoProgress;
 use bench_domain::run::DatasetChoice;
 use bench_domain::{RunId, Subset};
-use bench_queue::QueueName;
+use bench_queue::{BATCH_MAX, QueueName};
 use bench_runs::{Order, Orderer, TrustedSettings};
 use bench_tests::endpoint::AwsEndpoint;
 use bench_tests::events;
@@ -24,14 +24,14 @@ use bench_tests::functions::Function;
 use bench_tests::items::ten_option_items;
 use bench_tests::model_server::{ModelRequest, ModelServer, Reply};
 use bench_tests::runtime_api::RuntimeApi;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
 use serde_json::Value;
 use tower::ServiceExt;
 
 const BENCHMARK: &str = "mmlu_pro";
 /// Samples of an invocation, as in the template.
-const BATCH: usize = 25;
-/// Messages that one request receives, at most.
-const RECEIVED_MAX: usize = 10;
+const BATCH: usize = bench_cost::WORKER_BATCH as usize;
 /// Invocations of each process. The first one loads the dataset and the run.
 const BATCHES: usize = 4;
 /// Time limit of the function, as in the template.
@@ -247,19 +247,14 @@ fn items(scenario: Scenario) -> anyhow::Result<String> {
     if scenario.unasked_bytes == 0 {
         return Ok(lines);
     }
-    let mut state = 7_u64;
-    let mut random = std::iter::repeat_with(|| {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        char::from(b'#' + ((state >> 32) % 56) as u8)
-    });
+    let mut random = StdRng::seed_from_u64(7);
     let mut file = String::new();
     for line in lines.lines() {
         let mut row: Value = serde_json::from_str(line)?;
         // Worked examples are parts of every prompt.
         if row["cot_content"] == "" {
-            row["src"] = random.by_ref().take(scenario.unasked_bytes).collect::<String>().into();
+            let text = (0..scenario.unasked_bytes).map(|_| char::from(random.random_range(b'#'..=b'z')));
+            row["src"] = text.collect::<String>().into();
         }
         writeln!(file, "{row}")?;
     }
@@ -298,7 +293,7 @@ async fn receive(aws: &AwsEndpoint, queue: QueueName, count: usize) -> anyhow::R
     let queues = &aws.stack.queues;
     let mut bodies = Vec::new();
     while bodies.len() < count {
-        let most = i32::try_from((count - bodies.len()).min(RECEIVED_MAX))?;
+        let most = i32::try_from((count - bodies.len()).min(BATCH_MAX))?;
         let receive = queues.client().receive_message().queue_url(queues.url(queue)?);
         let received = receive.max_number_of_messages(most).wait_time_seconds(5).send().await?;
         let messages = received.messages.unwrap_or_default();

@@ -38,12 +38,17 @@ pub fn page(measured: &[MeasuredRun]) -> String {
     );
     page.push_str("| what | USD |\n| --- | ---: |\n");
     let reference = Workload::with_samples(AIM_SAMPLES);
+    let slowest_s = SLOWEST * reference.answer_s;
     let with_dashboard = Installation { dashboards: 1.0, ..*month };
     let rows: [(String, Counters); 9] = [
         ("a run of 1 sample".to_owned(), run(measured, &Workload::with_samples(1.0))),
         ("a run of 12,032 samples, 30 s per answer".to_owned(), run(measured, &reference)),
         (
-            "the same, the slowest answer of 25 takes 52 s".to_owned(),
+            format!(
+                "the same, the slowest answer of {} takes {} s",
+                count(reference.batch),
+                count(slowest_s)
+            ),
             run(measured, &Workload { slowest: SLOWEST, ..reference }),
         ),
         ("the same on x86-64".to_owned(), run(measured, &Workload { arch: Arch::X86, ..reference })),
@@ -98,7 +103,7 @@ fn assumptions(page: &mut String, reference: &Workload) {
          - An invocation lasts {:.1} s longer than the slowest of its answers ({:.1} s for the ten turns of an invocation of `turns`):\n  \
            `bench-coldstart` measured 0.37 s of an optimized worker that had the 0.145 CPUs of 256 MB, with the services on loopback\n  \
            and without TLS; the rest is assumed, for AWS's latency and TLS. Items as large as LiveCodeBench's take 7 s.\n\
-         - `--slowest` is the time of the slowest answer of an invocation relative to the average. The row with 52 s assumes {SLOWEST}, as if the\n  \
+         - `--slowest` is the time of the slowest answer of an invocation relative to the average. The row with {} s assumes {SLOWEST}, as if the\n  \
            times of answers were distributed lognormally with σ = 0.3.\n\
          - While it waits for answers, each invocation checks every two seconds whether the run was canceled, and each\n  \
            environment tries once a second to write a progress event.\n\
@@ -120,6 +125,7 @@ fn assumptions(page: &mut String, reference: &Workload) {
         count((reference.duration_s() / 60.0).ceil()),
         reference.own_s(),
         Workload { batch: TURNS_BATCH, ..*reference }.own_s(),
+        count(SLOWEST * reference.answer_s),
         month.pollers,
         month.long_poll_s,
         month.queues,
